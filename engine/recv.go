@@ -134,8 +134,9 @@ func (e *Engine) MovesNow() bool {
 		return false
 	}
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.core.IsHealthy() && !e.core.SeesSchedules()
+	may := e.core.IsHealthy() && !e.core.SeesSchedules()
+	e.mu.Unlock() // a deferred call is a sixth of what a collective of two ranks takes otherwise
+	return may
 }
 
 // laneTo is the lane to a peer, nil if there is none.

@@ -58,7 +58,7 @@ type collective struct {
 
 // startColl starts a collective that needs no preparation, or makes it persistent; see collective.
 func startColl(c *Comm, op string, build func(g coll.Graph), deliver func() error) *Request {
-	return collective{deliver: deliver}.start(c, op, build)
+	return (&collective{deliver: deliver}).start(c, op, build)
 }
 
 // start starts x on c as the operation op; if op is one of those that end in Init, it
@@ -67,7 +67,7 @@ func startColl(c *Comm, op string, build func(g coll.Graph), deliver func() erro
 //
 // build adds the steps. It runs once, before start returns, even if the collective is
 // persistent and starts many times: it must not look at operands, only steps and prepare may.
-func (x collective) start(c *Comm, op string, build func(g coll.Graph)) *Request {
+func (x *collective) start(c *Comm, op string, build func(g coll.Graph)) *Request {
 	how := formOf(op)
 	if how == persistent {
 		return x.persistent(c, op, build)
@@ -86,7 +86,7 @@ func (x collective) start(c *Comm, op string, build func(g coll.Graph)) *Request
 	case how == blocking && c.ctx == nil && g.s.Broken == nil: // what a context may end is the engine's
 		g.direct.begin(c.job.mover)
 	}
-	if g.direct.on && x.recipe.hasOne && g.byRecipe(&x, &c.recipes) {
+	if g.direct.on && x.recipe.hasOne && g.byRecipe(x, &c.recipes) {
 		g.direct.end()
 		g.release()
 		return x.over(c, op)
@@ -118,7 +118,7 @@ func (c *Comm) lookAround() {
 
 // over is the request of a blocking collective that has succeeded: nil, unless its results cannot
 // be delivered.
-func (x collective) over(c *Comm, op string) *Request {
+func (x *collective) over(c *Comm, op string) *Request {
 	if err := x.delivered(op); err != nil {
 		return failedRequest(c, err)
 	}
@@ -126,7 +126,7 @@ func (x collective) over(c *Comm, op string) *Request {
 }
 
 // run has the engine run the schedule of g, and waits for it.
-func (x collective) run(c *Comm, op string, g *graph) *Request {
+func (x *collective) run(c *Comm, op string, g *graph) *Request {
 	m := &g.s.MSO
 	c.job.engine.StartSchedule(g.s, engine.Waits)
 	ended := c.wait(m)
@@ -142,12 +142,13 @@ func (x collective) run(c *Comm, op string, g *graph) *Request {
 }
 
 // post gives the schedule of g to the engine.
-func (x collective) post(c *Comm, op string, g *graph) *Request {
+func (x *collective) post(c *Comm, op string, g *graph) *Request {
 	r := newRequest(c, op)
 	r.m = &g.s.MSO
 	r.held = true
+	y := *x // x stays with the caller
 	r.more().finish = func(r *Request) (Status, *Error) {
-		err := x.result(c, op, r.m)
+		err := y.result(c, op, r.m)
 		if err != nil {
 			err.begunAt(g.s.Origin[:])
 		}
@@ -171,7 +172,7 @@ func (x collective) post(c *Comm, op string, g *graph) *Request {
 }
 
 // result delivers what the schedule of m, which is done, has brought.
-func (x collective) result(c *Comm, op string, m *engine.MSO) *Error {
+func (x *collective) result(c *Comm, op string, m *engine.MSO) *Error {
 	if m.Err != nil {
 		return c.collError(op, m.Err)
 	}
@@ -179,7 +180,7 @@ func (x collective) result(c *Comm, op string, m *engine.MSO) *Error {
 }
 
 // delivered delivers the results of a success.
-func (x collective) delivered(op string) *Error {
+func (x *collective) delivered(op string) *Error {
 	if x.deliver != nil {
 		if err := x.deliver(); err != nil {
 			return opError(classOr(err, ErrOther), op, err)
@@ -325,6 +326,9 @@ const (
 
 // done waits for the request of a blocking operation.
 func done(r *Request) error {
+	if r == nil {
+		return nil // as of a blocking collective
+	}
 	_, err := r.wait()
 	return err
 }
@@ -349,7 +353,8 @@ func done(r *Request) error {
 // a round over plain memory allocates nothing.
 
 // persistent makes x a persistent request: it builds the schedule that every Start runs.
-func (x collective) persistent(c *Comm, op string, build func(g coll.Graph)) *Request {
+func (x *collective) persistent(c *Comm, op string, build func(g coll.Graph)) *Request {
+	y := *x // x stays with the caller
 	g := newPersistentGraph(c.everyone().comm)
 	g.s.Op, g.s.Foreign = op, x.foreign
 	g.mark(c, op, markOf(blockingForm(op)))
@@ -364,19 +369,19 @@ func (x collective) persistent(c *Comm, op string, build func(g coll.Graph)) *Re
 	r.more().finish = func(r *Request) (Status, *Error) {
 		broken = r.m.Err
 		g.called.end(r.m)
-		return emptyStatus(), x.result(c, op, r.m)
+		return emptyStatus(), y.result(c, op, r.m)
 	}
 	r.more().start = func() *Error {
 		if broken != nil {
 			return opErrorf(ErrRequest, op, "an earlier round failed (%w): the ranks no longer agree where they are, "+
 				"make a communicator and requests anew", broken)
 		}
-		if x.prepare != nil {
-			g.s.Broken = x.prepare()
+		if y.prepare != nil {
+			g.s.Broken = y.prepare()
 		}
-		if by := r.rare.checked; by != nil && x.sent != nil {
-			x.sent.begin()
-			by.sent = x.sent
+		if by := r.rare.checked; by != nil && y.sent != nil {
+			y.sent.begin()
+			by.sent = y.sent
 		}
 		r.m = &g.s.MSO
 		r.m.Reset()

@@ -106,7 +106,7 @@ func iallgatherv[T any](c *Comm, op string, in, out []T, counts, displs []int) *
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	return collective{sent: c.sends(bytesOf(in), bytesOf(out), from)}.start(c, op, func(g coll.Graph) {
+	return (&collective{sent: c.sends(bytesOf(in), bytesOf(out), from)}).start(c, op, func(g coll.Graph) {
 		coll.Allgatherv(g, c.algorithm(coll.KindAllgather), c.rank, c.Size(), from, to.Buf, to.counts, to.displs)
 	})
 }
@@ -114,10 +114,10 @@ func iallgatherv[T any](c *Comm, op string, in, out []T, counts, displs []int) *
 func allgatherObjects[T any](c *Comm, op string, in, out []T, bl blocks) *Request {
 	var mine []byte
 	all := make([][]byte, c.Size())
-	return collective{
+	return (&collective{
 		prepare: func() error { return encodeInto(op, &mine, in) },
 		deliver: func() error { return decodeBlocks(all, out, bl) },
-	}.start(c, op, func(g coll.Graph) {
+	}).start(c, op, func(g coll.Graph) {
 		coll.AllgatherObject(g, c.rank, c.Size(), &mine, all)
 	})
 }

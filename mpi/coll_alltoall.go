@@ -58,7 +58,7 @@ func ialltoall[T any](c *Comm, op string, in, out []T) *Request {
 	from, copied := c.inPlace(e, bytesOf(in), bytesOf(out), from, to, true)
 	x := collective{sent: c.sends(bytesOf(in), bytesOf(out), from)}
 	if !copied {
-		x = x.repeats(c, coll.KindAlltoall, 0, from, to)
+		x.repeats(c, coll.KindAlltoall, 0, from, to)
 	}
 	return x.start(c, op, func(g coll.Graph) {
 		in, after := maybeApart(g, from, copied)
@@ -156,7 +156,7 @@ func ialltoallv[T any](c *Comm, op string, in []T, sendCounts, sendDispls []int,
 		return failedRequest(c, err)
 	}
 	sent, copied := c.inPlace(e, bytesOf(in), bytesOf(out), src.Buf, dst.Buf, slices.Equal(from.counts, to.counts) && slices.Equal(from.displs, to.displs))
-	return collective{sent: c.sendsBlocks(bytesOf(in), bytesOf(out), &src)}.start(c, op, func(g coll.Graph) {
+	return (&collective{sent: c.sendsBlocks(bytesOf(in), bytesOf(out), &src)}).start(c, op, func(g coll.Graph) {
 		in, after := maybeApart(g, sent, copied)
 		coll.Alltoallv(g, c.rank, c.Size(), in, src.counts, src.displs, dst.Buf, dst.counts, dst.displs, after...)
 	})
@@ -164,10 +164,10 @@ func ialltoallv[T any](c *Comm, op string, in []T, sendCounts, sendDispls []int,
 
 func alltoallObjects[T any](c *Comm, op string, in []T, from blocks, out []T, to blocks) *Request {
 	send, recv := make([][]byte, c.Size()), make([][]byte, c.Size())
-	return collective{
+	return (&collective{
 		prepare: func() error { return encodeBlocks(op, send, in, from) },
 		deliver: func() error { return decodeBlocks(recv, out, to) },
-	}.start(c, op, func(g coll.Graph) {
+	}).start(c, op, func(g coll.Graph) {
 		coll.AlltoallObject(g, c.rank, c.Size(), send, recv)
 	})
 }
@@ -250,7 +250,7 @@ func exchangeTyped[S, R any](c *Comm, op, whose string, near coll.Neighbours, in
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	return collective{sent: c.sendsParts(bytesOf(in), bytesOf(out), send)}.start(c, op, func(g coll.Graph) {
+	return (&collective{sent: c.sendsParts(bytesOf(in), bytesOf(out), send)}).start(c, op, func(g coll.Graph) {
 		coll.Neighbor(g, near, send, recv)
 	})
 }

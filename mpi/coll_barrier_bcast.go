@@ -27,7 +27,7 @@ func ibarrier(c *Comm, op string) *Request {
 }
 
 func startBarrier(c *Comm, op string) *Request {
-	return collective{}.repeats(c, coll.KindBarrier, 0, coll.Buf{}, coll.Buf{}).start(c, op, func(g coll.Graph) {
+	return (&collective{}).repeats(c, coll.KindBarrier, 0, coll.Buf{}, coll.Buf{}).start(c, op, func(g coll.Graph) {
 		all := c.everyone()
 		coll.BarrierBy(g, c.algorithm(coll.KindBarrier), all.rank, all.Size())
 	})
@@ -75,7 +75,7 @@ func ibcast[T any](c *Comm, op string, buf []T, root int) *Request {
 	if c.rank == root {
 		sent = c.sends(nil, nil, x)
 	}
-	return collective{sent: sent}.repeats(c, coll.KindBcast, root, x, coll.Buf{}).start(c, op, func(g coll.Graph) {
+	return (&collective{sent: sent}).repeats(c, coll.KindBcast, root, x, coll.Buf{}).start(c, op, func(g coll.Graph) {
 		coll.Bcast(g, c.algorithm(coll.KindBcast), c.rank, c.Size(), root, x)
 	})
 }

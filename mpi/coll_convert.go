@@ -17,30 +17,30 @@ type reduced struct {
 	sent    *sentData // see collective
 }
 
-// reducedBy is n values of the communicator's type for what is sent, laid over in, and own of that
-// for what is received, over out: none if this rank gets no result. The result is as long as own of
-// the n. Without types the buffers are as long as they need to be.
-func reducedBy[T any](c *Comm, op string, f Op[T], in []T, n int, out []T, own int) (x reduced, err *Error) {
+// reducedBy makes x n values of the communicator's type for what is sent, laid over in, and own of
+// that for what is received, over out: none if this rank gets no result. The result is as long as
+// own of the n. Without types the buffers are as long as they need to be.
+func reducedBy[T any](x *reduced, c *Comm, op string, f Op[T], in []T, n int, out []T, own int) (err *Error) {
 	e := elemOf[T]()
 	if own == 0 {
 		out = nil // it stays as it is
 	}
 	if !c.isTyped() {
 		if err := checkApart(op, in, out, 0, placeSame); err != nil {
-			return x, err
+			return err
 		}
 	}
 	if x.in, err = reducedOf(c, op, c.sendType, in, n); err != nil {
-		return x, err
+		return err
 	}
 	if x.out, err = reducedOf(c, op, c.recvType, out, own); err != nil {
-		return x, err
+		return err
 	}
 	x.sent = c.sends(bytesOf(in), bytesOf(out), x.in)
 	need := x.in.Len() / max(n, 1) * own
 	if c.isTyped() && own > 0 {
 		if have := x.out.Len(); have < need || c.recvType != nil && have > need {
-			return x, opErrorf(ErrCount, op, "out takes %d bytes, the result has %d", have, need)
+			return opErrorf(ErrCount, op, "out takes %d bytes, the result has %d", have, need)
 		}
 		x.out = x.out.Part(0, need)
 	}
@@ -59,7 +59,7 @@ func reducedBy[T any](c *Comm, op string, f Op[T], in []T, n int, out []T, own i
 		x.red.ElemSize = size
 	}
 	x.red.Segment = c.job.choice.Segment
-	return x, nil
+	return nil
 }
 
 // keep lets the reduction work on a copy of the operand: results may arrive where other parts of it

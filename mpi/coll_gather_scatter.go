@@ -123,7 +123,7 @@ func igatherv[T any](c *Comm, op string, in, out []T, counts, displs []int, root
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	return collective{sent: c.sends(bytesOf(in), c.atRoot(root, bytesOf(out)), from)}.start(c, op, func(g coll.Graph) {
+	return (&collective{sent: c.sends(bytesOf(in), c.atRoot(root, bytesOf(out)), from)}).start(c, op, func(g coll.Graph) {
 		coll.Gatherv(g, c.rank, c.Size(), root, from, to.Buf, to.counts, to.displs)
 	})
 }
@@ -284,7 +284,7 @@ func iscatterv[T any](c *Comm, op string, in []T, counts, displs []int, out []T,
 	if err != nil {
 		return failedRequest(c, err)
 	}
-	return collective{sent: c.sendsBlocks(bytesOf(in), bytesOf(out), &from)}.start(c, op, func(g coll.Graph) {
+	return (&collective{sent: c.sendsBlocks(bytesOf(in), bytesOf(out), &from)}).start(c, op, func(g coll.Graph) {
 		coll.Scatterv(g, c.rank, c.Size(), root, from.Buf, from.counts, from.displs, to)
 	})
 }

@@ -42,10 +42,10 @@ func (c *Comm) view(g coll.Graph) coll.Inter {
 
 // startInter starts a collective over an intercommunicator.
 func startInter(c *Comm, op string, build func(x coll.Inter), prepare, deliver func() error) *Request {
-	return collective{prepare: prepare, deliver: deliver}.startInter(c, op, build)
+	return (&collective{prepare: prepare, deliver: deliver}).startInter(c, op, build)
 }
 
-func (x collective) startInter(c *Comm, op string, build func(x coll.Inter)) *Request {
+func (x *collective) startInter(c *Comm, op string, build func(x coll.Inter)) *Request {
 	return x.start(c, op, func(g coll.Graph) { build(c.view(g)) })
 }
 
@@ -92,7 +92,7 @@ func interSend[T any](c *Comm, op string, e *elem, in []T, to int) *Request {
 		if err != nil {
 			return failedRequest(c, err)
 		}
-		return collective{sent: c.sends(nil, nil, from)}.startInter(c, op, func(x coll.Inter) { x.SendTo(to, from) })
+		return (&collective{sent: c.sends(nil, nil, from)}).startInter(c, op, func(x coll.Inter) { x.SendTo(to, from) })
 	}
 	var data []byte
 	return startInter(c, op, func(x coll.Inter) { x.SendObjectTo(to, &data) },
@@ -136,7 +136,7 @@ func interExchange[T any](c *Comm, op string, e *elem, in []T, from blocks, out 
 		if err != nil {
 			return failedRequest(c, err)
 		}
-		return collective{sent: c.sendsBlocks(bytesOf(in), bytesOf(out), &src)}.startInter(c, op, func(x coll.Inter) {
+		return (&collective{sent: c.sendsBlocks(bytesOf(in), bytesOf(out), &src)}).startInter(c, op, func(x coll.Inter) {
 			if deals {
 				x.Deal(src.Buf, src.counts, src.displs)
 			}
@@ -179,14 +179,14 @@ func interReduce[T any](c *Comm, op string, in, out []T, f Op[T], root int) *Req
 	case root == Root:
 		return interRecvReduced(c, op, e, out)
 	case !c.serialises(e):
-		y, err := reducedBy(c, op, f, in, 1, nil, 0)
-		if err != nil {
+		var y reduced
+		if err := reducedBy(&y, c, op, f, in, 1, nil, 0); err != nil {
 			return failedRequest(c, err)
 		}
-		return collective{foreign: y.foreign, sent: y.sent}.startInter(c, op, func(x coll.Inter) { x.Reduce(c.algorithm(coll.KindReduce), root, y.in, y.red) })
+		return (&collective{foreign: y.foreign, sent: y.sent}).startInter(c, op, func(x coll.Inter) { x.Reduce(c.algorithm(coll.KindReduce), root, y.in, y.red) })
 	}
 	acc := &objectAccumulator[T]{f: f, n: len(in)}
-	return collective{foreign: true, prepare: func() error { return acc.load(op, in) }}.startInter(c, op, func(x coll.Inter) { x.ReduceObject(root, acc.reducer()) })
+	return (&collective{foreign: true, prepare: func() error { return acc.load(op, in) }}).startInter(c, op, func(x coll.Inter) { x.ReduceObject(root, acc.reducer()) })
 }
 
 // interRecvReduced is the root's part.
@@ -223,29 +223,29 @@ func interAllreduce[T any](c *Comm, op string, in, out []T, f Op[T]) *Request {
 		return failedRequest(c, err)
 	}
 	if !c.serialises(e) {
-		y, err := reducedBy(c, op, f, in, 1, out, 1)
-		if err != nil {
+		var y reduced
+		if err := reducedBy(&y, c, op, f, in, 1, out, 1); err != nil {
 			return failedRequest(c, err)
 		}
-		return collective{foreign: y.foreign, prepare: y.prepare, sent: y.sent}.startInter(c, op, func(x coll.Inter) { x.Allreduce(y.in, y.out, y.red) })
+		return (&collective{foreign: y.foreign, prepare: y.prepare, sent: y.sent}).startInter(c, op, func(x coll.Inter) { x.Allreduce(y.in, y.out, y.red) })
 	}
 	acc := &objectAccumulator[T]{f: f, n: len(in)}
 	var data []byte
-	return collective{
+	return (&collective{
 		foreign: true,
 		prepare: func() error { return acc.load(op, in) },
 		deliver: func() error { return decodeExactly(data, out) },
-	}.startInter(c, op, func(x coll.Inter) { x.AllreduceObject(acc.reducer(), &data) })
+	}).startInter(c, op, func(x coll.Inter) { x.AllreduceObject(acc.reducer(), &data) })
 }
 
 // interReduceScatter is ReduceScatter, whose arguments have been checked.
 func interReduceScatter[T any](c *Comm, op string, e *elem, in, out []T, bl blocks, f Op[T]) *Request {
 	if !c.serialises(e) {
-		y, err := reducedBy(c, op, f, in, bl.total(), out, bl.counts[c.rank])
-		if err != nil {
+		var y reduced
+		if err := reducedBy(&y, c, op, f, in, bl.total(), out, bl.counts[c.rank]); err != nil {
 			return failedRequest(c, err)
 		}
-		return collective{foreign: y.foreign, prepare: y.prepare, sent: y.sent}.startInter(c, op, func(x coll.Inter) {
+		return (&collective{foreign: y.foreign, prepare: y.prepare, sent: y.sent}).startInter(c, op, func(x coll.Inter) {
 			counts, _ := bl.bytes(y.in.Len() / max(bl.total(), 1))
 			x.ReduceScatter(y.in, y.out, counts, y.red)
 		})
@@ -259,11 +259,11 @@ func interReduceScatter[T any](c *Comm, op string, e *elem, in, out []T, bl bloc
 		return encodeBlocks(op, all, v, bl)
 	}
 	var mine []byte
-	return collective{
+	return (&collective{
 		foreign: true,
 		prepare: func() error { return acc.load(op, in) },
 		deliver: func() error { return decodeExactly(mine, out) },
-	}.startInter(c, op, func(x coll.Inter) { x.ReduceScatterObject(acc.reducer(), split, &mine) })
+	}).startInter(c, op, func(x coll.Inter) { x.ReduceScatterObject(acc.reducer(), split, &mine) })
 }
 
 // interUndefined is the error of a collective that intercommunicators do not have.

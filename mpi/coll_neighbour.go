@@ -83,7 +83,7 @@ func (c *Comm) exchangeParts(op string, near coll.Neighbours, from, to []coll.Bu
 	for i := range send {
 		send[i] = from[min(i, len(from)-1)]
 	}
-	return collective{sent: c.sendsParts(in, out, from)}.start(c, op, func(g coll.Graph) {
+	return (&collective{sent: c.sendsParts(in, out, from)}).start(c, op, func(g coll.Graph) {
 		coll.Neighbor(g, near, send, to)
 	})
 }
@@ -127,10 +127,10 @@ func exchangeObjects[T any](c *Comm, op string, near coll.Neighbours, in []T, fr
 	for i := range send {
 		send[i] = &data[min(i, len(data)-1)]
 	}
-	return collective{
+	return (&collective{
 		prepare: func() error { return encodeBlocks(op, data, in, from) },
 		deliver: func() error { return decodeNeighbours(near.Sources, recv, out, to) },
-	}.start(c, op, func(g coll.Graph) {
+	}).start(c, op, func(g coll.Graph) {
 		coll.NeighborObject(g, near, send, recv)
 	})
 }

@@ -30,7 +30,7 @@ type recipeKey struct {
 
 // repeats lets x have a recipe: it is of this kind between all ranks of c, of a root if it has one,
 // and its steps follow from that and from where its operands lie.
-func (x collective) repeats(c *Comm, k coll.Kind, root int, in, out coll.Buf) collective {
+func (x *collective) repeats(c *Comm, k coll.Kind, root int, in, out coll.Buf) *collective {
 	from, plain := in.Memory()
 	to, lands := out.Memory()
 	if !plain || !lands || c.isInter() {
@@ -44,11 +44,11 @@ func (x collective) repeats(c *Comm, k coll.Kind, root int, in, out coll.Buf) co
 	return x
 }
 
-// reduces is repeats of a reduction.
-func (x collective) reduces(c *Comm, k coll.Kind, root int, in, out coll.Buf, red coll.Reducer) collective {
-	x.combine = red.Combine
-	if x = x.repeats(c, k, root, in, out); x.recipe.hasOne {
-		x.recipe.elem, x.recipe.commutes = red.ElemSize, red.Commutative
+// reduces is repeats of a reduction of of.
+func (x *collective) reduces(c *Comm, k coll.Kind, root int, of *reduced) *collective {
+	x.combine = of.red.Combine
+	if x.repeats(c, k, root, of.in, of.out); x.recipe.hasOne {
+		x.recipe.elem, x.recipe.commutes = of.red.ElemSize, of.red.Commutative
 	}
 	return x
 }

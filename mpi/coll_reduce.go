@@ -166,14 +166,13 @@ func ireduction[T any](c *Comm, op string, in, out []T, f Op[T], root int, wants
 	if wantsOut && !c.isTyped() {
 		out = out[:len(in)]
 	}
-	x, err := reducedBy(c, op, f, in, 1, out, own)
-	if err != nil {
+	var x reduced
+	if err := reducedBy(&x, c, op, f, in, 1, out, own); err != nil {
 		return failedRequest(c, err)
 	}
-	from, to, red := x.in, x.out, x.red // captured without memory of their own
 	y := collective{prepare: x.prepare, foreign: x.foreign, sent: x.sent}
-	return y.reduces(c, kind.kind, root, from, to, red).start(c, op, func(g coll.Graph) {
-		kind.plain(g, c.algorithm(kind.kind), c.rank, c.Size(), root, from, to, red)
+	return y.reduces(c, kind.kind, root, &x).start(c, op, func(g coll.Graph) {
+		kind.plain(g, c.algorithm(kind.kind), c.rank, c.Size(), root, x.in, x.out, x.red)
 	})
 }
 
@@ -210,7 +209,7 @@ func reducer[T any](f Op[T], e *elem) (red coll.Reducer, foreign bool) {
 func reduceObjects[T any](c *Comm, op string, in, out []T, f Op[T], root int, wantsOut bool, kind *reduction) *Request {
 	acc := &objectAccumulator[T]{f: f, n: len(in)}
 	c.noteOrder(isCommutative(f))
-	return collective{
+	return (&collective{
 		foreign: true,
 		prepare: func() error { return acc.load(op, in) },
 		deliver: func() error {
@@ -219,7 +218,7 @@ func reduceObjects[T any](c *Comm, op string, in, out []T, f Op[T], root int, wa
 			}
 			return nil
 		},
-	}.start(c, op, func(g coll.Graph) {
+	}).start(c, op, func(g coll.Graph) {
 		kind.object(g, c.rank, c.Size(), root, acc.reducer())
 	})
 }

@@ -79,11 +79,11 @@ func ireduceScatter[T any](c *Comm, op string, in, out []T, counts []int, f Op[T
 	if c.serialises(e) {
 		return reduceScatterObjects(c, op, in, out, bl, f)
 	}
-	x, err := reducedBy(c, op, f, in, bl.total(), out, bl.counts[c.rank])
-	if err != nil {
+	var x reduced
+	if err := reducedBy(&x, c, op, f, in, bl.total(), out, bl.counts[c.rank]); err != nil {
 		return failedRequest(c, err)
 	}
-	return collective{prepare: x.prepare, foreign: x.foreign, sent: x.sent}.start(c, op, func(g coll.Graph) {
+	return (&collective{prepare: x.prepare, foreign: x.foreign, sent: x.sent}).start(c, op, func(g coll.Graph) {
 		counts, _ := bl.bytes(x.in.Len() / max(bl.total(), 1))
 		coll.ReduceScatter(g, c.algorithm(coll.KindReduceScatter), c.rank, c.Size(), x.in, x.out, counts, x.red)
 	})
@@ -95,11 +95,11 @@ func reduceScatterObjects[T any](c *Comm, op string, in, out []T, bl blocks, f O
 	acc := &objectAccumulator[T]{f: f, n: len(in)}
 	c.noteOrder(isCommutative(f))
 	var mine []byte
-	return collective{
+	return (&collective{
 		foreign: true,
 		prepare: func() error { return acc.load(op, in) },
 		deliver: func() error { return decodeExactly(mine, out) },
-	}.start(c, op, func(g coll.Graph) {
+	}).start(c, op, func(g coll.Graph) {
 		split := func(all [][]byte) error { return encodeBlocks(op, all, acc.v, bl) }
 		coll.ReduceScatterObject(g, c.rank, c.Size(), acc.reducer(), split, &mine)
 	})
