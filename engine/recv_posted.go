@@ -68,8 +68,8 @@ func (e *Engine) awaitedLane(g *goal) *lane {
 		return nil
 	}
 	m := g.ms[len(g.ms)-1]
-	if m == nil || m.Kind != KindRecv || m.Peer == AnyPeer || len(m.Buf) > ringMax || m.Layout != nil || m.Alloc != nil {
-		return nil
+	if m == nil || m.Kind != KindRecv || m.Peer == AnyPeer || m.Layout != nil || m.Alloc != nil || len(m.Buf) > ringMax {
+		return nil // the memory that Alloc gives comes while the engine has m: Buf is read after that
 	}
 	return e.laneTo(m.Peer)
 }
