@@ -135,7 +135,7 @@ func (e *Engine) MovesNow() bool {
 	}
 	e.mu.Lock()
 	may := e.core.IsHealthy() && !e.core.SeesSchedules()
-	e.mu.Unlock() // a deferred call is a sixth of what a collective of two ranks takes otherwise
+	e.mu.Unlock() // not deferred: each short collective asks
 	return may
 }
 

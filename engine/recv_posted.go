@@ -8,7 +8,7 @@ import "github.com/fitmpi/fitmpi/engine/internal/progress"
 
 // takeAwaited ends the wait of a caller for short receives if the rings from their senders show the
 // messages, or do so soon. It takes the mutex once for each, where a turn and what is about it take
-// it four times. Messages that lie before them go to the receives that are posted for those. It
+// it three times. Messages that lie before them go to the receives that are posted for those. It
 // reports false if the wait goes on; the right is the caller's then, and given back otherwise.
 //
 // Preconditions:

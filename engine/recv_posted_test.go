@@ -227,3 +227,19 @@ func TestTooEarly(t *testing.T) {
 		t.Errorf("%d looks again, want %d", n, vainLooks)
 	}
 }
+
+// TestFirstStepResumes: what a caller has left is done by the next whole turn of one that waits,
+// also of a rank that has connections; else no receive would be taken from a ring any more.
+func TestFirstStepResumes(t *testing.T) {
+	e := localPair(t, Thread)[0]
+	e.takeRight()
+	defer e.releaseRight()
+	for _, open := range []int32{0, 1} {
+		e.drv.open.Add(open)
+		e.right.Note(progress.State.Leave)
+		if i := e.firstStep(); i != 0 || e.right.State().HasLeft() {
+			t.Errorf("%d connections: step %d, left %v", open, i, e.right.State().HasLeft())
+		}
+		e.drv.open.Add(-open)
+	}
+}

@@ -85,11 +85,13 @@ func (e *Engine) step(i int) (moved bool) {
 // firstStep is the number of the first step of a caller that waits: a whole turn, unless
 // its peers are of this host and nothing is to be written or run.
 func (e *Engine) firstStep() int {
-	if e.local == nil || e.drv.open.Load() != 0 {
+	switch {
+	case e.local == nil:
 		return 0
-	}
-	if e.right.State().HasLeft() {
+	case e.right.State().HasLeft():
 		e.right.Note(progress.State.Resume)
+		return 0
+	case e.drv.open.Load() != 0:
 		return 0
 	}
 	return 1

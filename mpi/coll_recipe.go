@@ -44,11 +44,11 @@ func (x *collective) repeats(c *Comm, k coll.Kind, root int, in, out coll.Buf) *
 	return x
 }
 
-// reduces is repeats of a reduction of of.
-func (x *collective) reduces(c *Comm, k coll.Kind, root int, of *reduced) *collective {
-	x.combine = of.red.Combine
-	if x.repeats(c, k, root, of.in, of.out); x.recipe.hasOne {
-		x.recipe.elem, x.recipe.commutes = of.red.ElemSize, of.red.Commutative
+// reduces is repeats of the reduction r.
+func (x *collective) reduces(c *Comm, k coll.Kind, root int, r *reduced) *collective {
+	x.combine = r.red.Combine
+	if x.repeats(c, k, root, r.in, r.out); x.recipe.hasOne {
+		x.recipe.elem, x.recipe.commutes = r.red.ElemSize, r.red.Commutative
 	}
 	return x
 }

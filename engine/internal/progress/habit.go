@@ -51,7 +51,7 @@ func (h *Habit) PostsLocked() uint32 { return h.posts }
 
 // Leave notes that the caller of post nth leaves it and goes on; clock tells the time. Where the
 // worker rests and there is a habit, some posts show whether it lasts: to tell the time twice costs
-// a fifth of what a short message does, and the worker looks at what is left in any case.
+// a tenth of what a short message does, and the worker looks at what is left in any case.
 func (h *Habit) Leave(nth uint32, clock func() int64) {
 	if h.Rests && h.IsSet() && !isSample(nth) {
 		return
