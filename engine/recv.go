@@ -130,13 +130,8 @@ func (l *lane) isTooEarly() bool {
 // would be for. It is, if the rank shares memory with others, callers poll, no observer is to see
 // when schedules begin, and nothing has failed that could end one.
 func (e *Engine) MovesNow() bool {
-	if e.local == nil || e.cfg.Progress != Assist || e.patience() == 0 || e.stopping.Load() {
-		return false
-	}
-	e.mu.Lock()
-	may := e.core.IsHealthy() && !e.core.SeesSchedules()
-	e.mu.Unlock() // not deferred: each short collective asks
-	return may
+	return e.local != nil && e.cfg.Progress == Assist && e.patience() > 0 && !e.stopping.Load() &&
+		e.core.IsHealthy() && !e.core.SeesSchedules()
 }
 
 // laneTo is the lane to a peer, nil if there is none.

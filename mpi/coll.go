@@ -74,22 +74,24 @@ func (x *collective) start(c *Comm, op string, build func(g coll.Graph)) *Reques
 	}
 	c.lookAround()
 	g := newGraph(c.everyone().comm)
-	g.s.Foreign = x.foreign
 	g.called = c.comm.count(op)
 	g.mark(c, op, g.called.mark)
+	var broken error
 	if x.prepare != nil {
-		g.s.Broken = x.prepare()
+		broken = x.prepare()
 	}
-	switch {
-	case c.job.checks:
-		g.agree(c, op)
-	case how == blocking && c.ctx == nil && g.s.Broken == nil: // what a context may end is the engine's
+	if how == blocking && c.ctx == nil && broken == nil && !c.job.checks { // what a context may end is the engine's
 		g.direct.begin(c.job.mover)
 	}
 	if g.direct.on && x.recipe.hasOne && g.byRecipe(x, &c.recipes) {
 		g.direct.end()
 		g.release()
 		return x.over(c, op)
+	}
+	g.open()
+	g.s.Op, g.s.Foreign, g.s.Broken = op, x.foreign, broken
+	if c.job.checks {
+		g.agree(c, op)
 	}
 	build(g)
 	if g.endDirect() {
@@ -101,7 +103,6 @@ func (x *collective) start(c *Comm, op string, build func(g coll.Graph)) *Reques
 		return x.over(c, op)
 	}
 	g.cook.clear()
-	g.s.Op = op
 	if how == blocking {
 		return x.run(c, op, g)
 	}
@@ -356,8 +357,9 @@ func done(r *Request) error {
 func (x *collective) persistent(c *Comm, op string, build func(g coll.Graph)) *Request {
 	y := *x // x stays with the caller
 	g := newPersistentGraph(c.everyone().comm)
-	g.s.Op, g.s.Foreign = op, x.foreign
 	g.mark(c, op, markOf(blockingForm(op)))
+	g.open()
+	g.s.Op, g.s.Foreign = op, x.foreign
 	if c.job.checks {
 		g.agree(c, op)
 	}

@@ -136,7 +136,8 @@ func (p *directSteps) recv(g *graph, peer int, b []byte) (ok bool, err error) {
 	if !p.by.Recv(m, engine.Waits) {
 		return false, nil
 	}
-	if m.Elem != g.s.Elem {
+	if m.Elem != g.elem {
+		g.open()
 		if err = g.s.FaultOf(m.Elem, m.Peer); err != nil {
 			return true, err
 		}
@@ -150,7 +151,7 @@ func (p *directSteps) recv(g *graph, peer int, b []byte) (ok bool, err error) {
 // send does a send. It reports false if that is not complete at once.
 func (p *directSteps) send(g *graph, peer int, b []byte) bool {
 	m := &p.out
-	m.Peer, m.Tag, m.Ctx, m.Elem, m.Buf = g.peers[peer], engine.Tag(g.tag), g.ctx, g.s.Elem, b
+	m.Peer, m.Tag, m.Ctx, m.Elem, m.Buf = g.peers[peer], engine.Tag(g.tag), g.ctx, g.elem, b
 	return p.by.Send(m, engine.Returns)
 }
 

@@ -18,9 +18,13 @@ type graph struct {
 	gate   []int32 // steps that all others wait for
 	lent   []*scratch
 	called *callCount // where the collective that runs is counted
+	isOpen bool       // s can take steps
 
-	ctx    engine.ContextID // of messages, as peers and tag are
+	ctx    engine.ContextID // of messages, as peers, tag and elem are
 	peers  []engine.PeerID
+	elem   uint8
+	differ func(own, got uint8, from engine.PeerID) error // as that of a schedule, as member is
+	member func(engine.PeerID) bool
 	direct directSteps
 	cook   cook
 	relent int // so much of lent is taken once more, in its order; len(lent) if none is
@@ -173,11 +177,19 @@ func (c *comm) recycleTags(base, number uint32) {
 
 // renew makes g an empty graph of all ranks that take part in collectives of c.
 func (g *graph) renew(c *comm, tag uint32) {
-	g.s.Renew(c.coll, engine.Tag(tag), c.peers)
-	g.s.Reason = reasonOf
-	g.s.Member = c.member
-	g.ctx, g.tag, g.peers = c.coll, tag, c.peers
+	g.ctx, g.tag, g.peers, g.member = c.coll, tag, c.peers, c.member
 	g.places, g.gate = c.places, g.gate[:0]
+	g.elem, g.differ = 0, nil
+}
+
+// open lets steps go to the schedule. What is done at once does without.
+func (g *graph) open() {
+	if g.isOpen {
+		return
+	}
+	g.isOpen = true
+	g.s.Renew(g.ctx, engine.Tag(g.tag), g.peers)
+	g.s.Elem, g.s.Differ, g.s.Member, g.s.Reason = g.elem, g.differ, g.member, reasonOf
 }
 
 // release gives back what the collective of g used, once nothing uses it.
@@ -186,8 +198,11 @@ func (g *graph) renew(c *comm, tag uint32) {
 //   - it has succeeded, and no context may be about to end it.
 func (g *graph) release() {
 	g.releaseScratch()
-	g.s.Clear()
-	g.places, g.called, g.peers = nil, nil, nil
+	if g.isOpen {
+		g.s.Clear()
+		g.isOpen = false
+	}
+	g.places, g.called, g.peers, g.member = nil, nil, nil, nil
 	graphs.Put(g)
 }
 

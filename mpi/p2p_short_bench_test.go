@@ -17,7 +17,7 @@ import (
 //
 // docs/decisions/0083 quotes it.
 func BenchmarkShortCalls(b *testing.B) {
-	in, out := make([]byte, 8), make([]byte, 8)
+	in, out, sent := make([]byte, 8), make([]byte, 8), 0
 	for _, x := range []struct {
 		name string
 		do   func(to, from *mpi.Comm) error
@@ -43,6 +43,17 @@ func BenchmarkShortCalls(b *testing.B) {
 			}
 			_, err := mpi.Recv(to, in, 1, 0)
 			return err
+		}},
+		{"Bcast", func(to, from *mpi.Comm) error {
+			if sent++; sent%64 == 0 { // a root that takes no credit would wait for its receiver
+				if _, _, err := mpi.Iprobe(from, 0, 0); err != nil {
+					return err
+				}
+			}
+			if err := mpi.Bcast(from, out, 1); err != nil {
+				return err
+			}
+			return mpi.Bcast(to, in, 1)
 		}},
 	} {
 		b.Run(x.name, func(b *testing.B) { driveBoth(b, x.do) })

@@ -250,7 +250,7 @@ func (g *graph) mark(c *Comm, op string, m callMark) {
 	if c.job.checks {
 		return
 	}
-	g.s.Elem, g.s.Differ = uint8(c.takeMark(op, m)), differ
+	g.elem, g.differ = uint8(c.takeMark(op, m)), differ
 }
 
 // takeMark is m with what is known of the elements and the operation of the collective op, which is

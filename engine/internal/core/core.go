@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/fitmpi/fitmpi/buffer"
 	"github.com/fitmpi/fitmpi/engine/internal/wire"
@@ -110,6 +111,7 @@ type Core struct {
 	stats       Stats
 	whole       bool             // the receive that is done next got a whole message, which has just arrived; for the observer
 	scheds      ScheduleObserver // cfg.Observer, if it is one; immutable
+	ill         atomic.Bool      // a peer has failed or a context is shut, which may end a schedule
 }
 
 // New returns the core of a rank with no connection up.

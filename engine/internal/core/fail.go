@@ -117,6 +117,7 @@ func (c *Core) FailPeer(id PeerID, cause error, left bool, sink *Sink) {
 	p.gone = &PeerError{Peer: id, Left: left, Cause: cause}
 	if !left {
 		c.failed = append(c.failed, p)
+		c.ill.Store(true)
 	}
 	p.filling = nil
 	c.failSink(p, sink)

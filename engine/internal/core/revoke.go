@@ -27,6 +27,7 @@ func (c *Core) Shut(id, mask ContextID, err error, sinks func(PeerID) *Sink) {
 		c.shut = make(map[ContextID]error)
 	}
 	c.shut[id] = err
+	c.ill.Store(true)
 	in := func(ctx ContextID) bool { return ctx&mask == id }
 	c.endPosted(err, func(m *MSO) bool { return in(m.Ctx) })
 	c.shutSends(err, in, sinks)

@@ -190,7 +190,7 @@ func (c *Core) StartSchedule(s *Schedule) {
 	if len(c.spoilt.at) > 0 {
 		delete(c.spoilt.at, c.schedName(s.ctx, s.tag))
 	}
-	if len(c.failed) > 0 || len(c.shut) > 0 {
+	if !c.IsHealthy() {
 		s.failed = c.refusal(s)
 	}
 	if s.Broken != nil && s.failed == nil {
