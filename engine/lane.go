@@ -33,7 +33,7 @@ type lane struct {
 	index  int        // of the peer among the ranks of its host; immutable
 	thread *Engine    // the peer's, if it is a thread of this process; immutable
 	block  *shm.Block // the peer's; immutable
-	most   int        // bytes up to which payloads beyond ringMax are offered, to be fetched; 0: none is; immutable after Start
+	most   int        // bytes up to which payloads beyond ringMax are offered, to be fetched, also where their senders would help; 0: none is; immutable after Start
 
 	// Guarded by the engine's mutex. While the stream to the peer is not empty the
 	// writer belongs to the holder of the progress right, without the mutex.
@@ -79,8 +79,8 @@ func (l *lane) Put(h wire.Words, payload []byte) bool {
 }
 
 // Offer implements core.Local.
-func (l *lane) Offer(id uint64, b []byte) bool {
-	return len(b) <= l.most && l.offers().open(id, b)
+func (l *lane) Offer(id uint64, b []byte, helps bool) bool {
+	return (len(b) <= l.most || l.most > 0 && !helps) && l.offers().open(id, b)
 }
 
 // Renew implements core.Local.

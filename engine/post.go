@@ -42,6 +42,7 @@ func (next Intent) manner() manner {
 // Preconditions:
 //   - m is new or Reset, and its request fields are filled in.
 func (e *Engine) Post(m *MSO, next Intent) {
+	m.Stays = e.stays(next)
 	e.mu.Lock()
 	switch e.exitLocked(m, next) {
 	case exitShort:
@@ -72,6 +73,9 @@ func (e *Engine) Post(m *MSO, next Intent) {
 	}
 	e.lookAround(m.Peer)
 }
+
+// stays reports whether a caller of that intent waits, on a core that it need not share.
+func (e *Engine) stays(next Intent) bool { return next != Computes && e.cfg.Spin > 0 }
 
 // keepLocked completes a standard send to this rank that no receive asks for yet, as one to another
 // rank would be: a copy of it waits in the library send buffer, if there is room.
@@ -203,6 +207,9 @@ func Protect(f func() error) error { return core.Protect(f) }
 
 // StartSchedule starts a collective; the caller waits for its MSO, as after Post.
 func (e *Engine) StartSchedule(s *Schedule, next Intent) {
+	if e.stays(next) {
+		s.Stay()
+	}
 	e.mu.Lock()
 	if e.stopping.Load() {
 		e.core.Refuse(&s.MSO, ErrStopped)

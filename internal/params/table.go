@@ -24,7 +24,7 @@ var all = []Variable{
 	{Name: "FITMPI_TRANSPORT", Group: Memory, Kind: Choice, Values: []string{"auto", "tcp", "shm"}, Default: "auto", Option: "--transport", Reader: Rank,
 		Text: "auto: each pair of ranks the nearest way (threads of one process, shared memory, TCP); tcp: TCP for all; shm: an error if a pair would need TCP"},
 	{Name: "FITMPI_SHM_COPY", Group: Memory, Kind: Choice, Values: []string{"auto", "ring", "read"}, Default: "auto", Reader: Rank,
-		Text: "how long messages come between processes of a host: through the ring, or read from the sender's memory by process_vm_readv; auto: read from 4 KiB to 1.5 MiB where the kernel is measured to copy fast and permits it, else the ring ([why](decisions/0055-long-messages-between-ranks-of-a-host.md))"},
+		Text: "how long messages come between processes of a host: through the ring, or read from the sender's memory by process_vm_readv; auto: read from 4 KiB on where the kernel is measured to copy fast and permits it, but above 1.5 MiB through the ring if the sender only waits for that; else the ring ([why](decisions/0084-a-long-message-is-read-unless-its-sender-helps.md))"},
 	{Name: "FITMPI_CLIQUES", Group: Memory, Kind: Number, Default: "none", Reader: Rank, Text: "for experiments: take the ranks of a host for those of so many hosts"},
 
 	{Name: "FITMPI_IFACE", Group: Network, Kind: Text, Wanted: "interfaces, addresses and networks: eth1,10.0.0.0/8", Default: "all, if the job has several hosts; else loopback", Option: "--iface", Auto: true, Reader: Rank,

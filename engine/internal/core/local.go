@@ -14,8 +14,9 @@ type Local interface {
 	// words: a pointer behind an interface would put every header on the heap.)
 	Put(h wire.Words, payload []byte) bool
 	// Offer lets the peer fetch b, the payload of message id. It reports false if
-	// that is not possible: the message goes by CTS and Data then.
-	Offer(id uint64, b []byte) bool
+	// that is not possible: the message goes by CTS and Data then. So it does if that is faster,
+	// where helps says that a caller with a core of its own waits for this message alone.
+	Offer(id uint64, b []byte, helps bool) bool
 	// Renew says that the payload lies in b now, a copy. While the peer is fetching it reports
 	// false, unless must is set. Then a peer in another process fetches that part again, and a peer
 	// of this process is waited for.
@@ -71,10 +72,15 @@ func (p *Peer) putNow(h wire.Words, payload []byte) bool {
 
 // offer lets the peer fetch the payload of m, if it can.
 func (c *Core) offer(p *Peer, m *MSO, h *wire.Header) {
-	if p.local != nil && m.Layout == nil && p.local.Offer(m.id, m.Buf) {
+	if p.local != nil && m.Layout == nil && p.local.Offer(m.id, m.Buf, m.Stays && !c.awaitsLong()) {
 		m.offered = true
 		h.Flags |= wire.FlagPull
 	}
+}
+
+// awaitsLong reports whether this rank has posted a receive of a long message, or gets one.
+func (c *Core) awaitsLong() bool {
+	return c.posted.len() != c.posted.quiet || c.stats.RendezvousReceives > 0
 }
 
 // withdrawOffer ends the offer of a send, if there is one.

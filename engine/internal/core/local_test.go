@@ -18,6 +18,7 @@ type fakeLocal struct {
 	calls    []int          // of Fetch: how many payloads each
 	ended    int            // calls of EndFetch
 	sent     []wire.Header
+	helped   []bool // what Offer was told
 }
 
 func (f *fakeLocal) Put(w wire.Words, _ []byte) bool {
@@ -31,7 +32,11 @@ func (f *fakeLocal) Put(w wire.Words, _ []byte) bool {
 	return true
 }
 
-func (f *fakeLocal) Offer(uint64, []byte) bool                { return false }
+func (f *fakeLocal) Offer(_ uint64, _ []byte, helps bool) bool {
+	f.helped = append(f.helped, helps)
+	return false
+}
+
 func (f *fakeLocal) Renew(_ uint64, _ []byte, must bool) bool { return must }
 func (f *fakeLocal) Withdraw(uint64)                          {}
 func (f *fakeLocal) FetchPart(int, bool) int                  { return 64 << 10 }
@@ -47,6 +52,47 @@ func (f *fakeLocal) Fetch(fs []Fetch) {
 			continue
 		}
 		copy(d.Dst[d.Off:d.Off+d.N], f.src[d.Off:])
+	}
+}
+
+// TestOfferSaysWhoHelps: a long send whose caller waits on a core of its own is offered as one that
+// it helps with, unless a long message is to come here meanwhile. Of schedules only one that is a
+// single send is so.
+func TestOfferSaysWhoHelps(t *testing.T) {
+	const long = 1 << 20
+	b := make([]byte, long)
+	send := func(c *Core, stays bool) { c.Post(&MSO{Kind: KindSend, Peer: 1, Buf: b, Stays: stays}) }
+	schedule := func(c *Core, stays bool, build func(s *Schedule)) {
+		s := NewSchedule(0, 1, []PeerID{0, 1})
+		if build(s); stays {
+			s.Stay()
+		}
+		c.StartSchedule(s)
+	}
+	for name, x := range map[string]struct {
+		post func(c *Core)
+		want []bool
+	}{
+		"it waits":                    {func(c *Core) { send(c, true) }, []bool{true}},
+		"it computes":                 {func(c *Core) { send(c, false) }, []bool{false}},
+		"it awaits a long message":    {func(c *Core) { c.Post(&MSO{Kind: KindRecv, Peer: 1, Buf: b}); send(c, true) }, []bool{false}},
+		"it awaits a short message":   {func(c *Core) { c.Post(&MSO{Kind: KindRecv, Peer: 1, Buf: b[:8]}); send(c, true) }, []bool{true}},
+		"a schedule, it waits":        {func(c *Core) { schedule(c, true, func(s *Schedule) { s.Send(1, b) }) }, []bool{true}},
+		"a schedule, it computes":     {func(c *Core) { schedule(c, false, func(s *Schedule) { s.Send(1, b) }) }, []bool{false}},
+		"a schedule of two sends":     {func(c *Core) { schedule(c, true, func(s *Schedule) { s.Send(1, b); s.Send(1, b) }) }, []bool{false, false}},
+		"a schedule that also waits":  {func(c *Core) { schedule(c, true, func(s *Schedule) { s.Send(1, b); s.Recv(1, b) }) }, []bool{false}},
+		"a schedule that only awaits": {func(c *Core) { schedule(c, true, func(s *Schedule) { s.Recv(1, b) }) }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &fakeLocal{}
+			c := New(Config{Self: 0, Peers: 2})
+			c.SetLocal(1, f, 4<<10)
+			c.PeerUp(1, 1<<20)
+			x.post(c)
+			if !slices.Equal(f.helped, x.want) {
+				t.Errorf("offers were told %v, want %v", f.helped, x.want)
+			}
+		})
 	}
 }
 

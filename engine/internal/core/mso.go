@@ -109,6 +109,7 @@ type MSO struct {
 	Patient bool  // receive with a wildcard: it outlives failures, see IsStirred
 	Object  bool  // the payload is a serialised object
 	Elem    uint8 // element class announced in the frame, 0 = none
+	Stays   bool  // send: a caller with a core of its own waits for it; set by the engine
 	plain   bool  // arrival: nothing but the first two lines is used; see freeArrival
 	Peer    PeerID
 	Tag     Tag
@@ -216,7 +217,7 @@ func (m *MSO) Reset() {
 func (m *MSO) Clear() {
 	m.Reset()
 	m.Buf, m.Layout, m.Alloc, m.Member, m.User = nil, nil, nil, nil, nil
-	m.Kind, m.Mode, m.Patient, m.Object, m.Elem, m.Peer, m.Tag, m.Ctx = 0, 0, false, false, 0, 0, 0, 0
+	m.Kind, m.Mode, m.Patient, m.Object, m.Elem, m.Stays, m.Peer, m.Tag, m.Ctx = 0, 0, false, false, 0, false, 0, 0, 0
 	m.own, m.detach, m.givenUp, m.sync, m.offered = ownUser, false, false, false, false
 	m.step, m.parts, m.service, m.seq, m.next = stepRef{}, nil, nil, 0, nil
 	m.Origin[0] = 0

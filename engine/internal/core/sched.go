@@ -172,6 +172,14 @@ func (s *Schedule) Do(f func() error, after ...int32) int32 {
 	return s.add(step{kind: stepDo, do: f}, after)
 }
 
+// Stay says that a caller with a core of its own waits for s, which is about to start. If all that
+// s does is one send, nothing else needs that core.
+func (s *Schedule) Stay() {
+	if len(s.steps) == 1 && s.steps[0].kind == stepSend {
+		s.steps[0].mso.Stays = true
+	}
+}
+
 // StartSchedule starts s: its MSO is posted.
 func (c *Core) StartSchedule(s *Schedule) {
 	c.begun++
