@@ -85,8 +85,9 @@ type acrossRun struct {
 // start starts a job.
 func (l *fitrunLab) start(t *testing.T, j acrossJob) *acrossRun {
 	t.Helper()
-	// Not bound: the hosts are one machine, and would each give its ranks the same cores.
-	args := []string{"-l", "--bind-to", "none", "--ssh-args", strings.Join(l.SSHArgs(), " ")}
+	// Not bound: the hosts are one machine, and would each give its ranks the same cores. To its
+	// disk each of them writes a copy of fitrun, which takes long if it is busy.
+	args := []string{"-l", "--bind-to", "none", "--launch-timeout", "10m", "--ssh-args", strings.Join(l.SSHArgs(), " ")}
 	if j.hosts != "" {
 		args = append(args, "-H", j.hosts)
 	}
