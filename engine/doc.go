@@ -81,10 +81,10 @@
 //
 // A long payload that is one piece of memory is offered, and its receiver fetches it (offer.go).
 // Between threads the receiver copies it from the sender's memory, and a sender that waits copies
-// parts from the other end (share.go). Between processes the kernel copies payloads of a medium
-// length, where that was measured to be fast and is permitted (copying.go, fetch.go). Several
-// payloads of a peer are then read by one call. All others go through the ring, at which both sides
-// copy at once (docs/decisions/0012, 0055).
+// parts from the other end (share.go). Between processes the kernel copies, where that was measured
+// to be fast and is permitted (copying.go, fetch.go). Several payloads of a peer are then read by
+// one call. Where it is not, and for very long payloads whose senders only wait for them, they go
+// through the ring, at which both sides copy at once (docs/decisions/0012, 0055, 0084).
 //
 // Each operation goes through one of three doors, and says what its caller does next (Intent). Send
 // and Recv do a message of plain memory at once, if it can be complete at once, and need no MSO for

@@ -166,7 +166,7 @@ func (n *local) close() error {
 }
 
 // LongMessages is how many processes of this host that we share memory with have their long
-// messages fetched by the kernel, up to the length that Config.Copy implies, and how many through
+// messages fetched by the kernel, but for those that Config.Copy excepts, and how many through
 // the ring.
 func (e *Engine) LongMessages() (fetched, piped int) {
 	if e.local == nil {
