@@ -75,10 +75,13 @@ type Config struct {
 	// Workers is how many threads move long payloads of several connections at the same time, at
 	// most MaxWorkers, for experiments; see hands.go. 0 and 1: the goroutine that drives alone.
 	Workers int
-	// Moderation is for how long the worker rests, at most 4 ms, where it would take its core from
-	// a computation (assist; see rest.go). What arrives meanwhile waits for its next look, or for a
-	// call. 0: a core is free for the worker, which hears everything at once.
+	// Moderation is for how long the worker rests, at most 4 ms, where no core is idle for it
+	// (assist; see rest.go). What arrives meanwhile waits for its next look, or for a call. 0: a
+	// core is the worker's own, and it hears everything at once.
 	Moderation time.Duration
+	// WorkerCPUs are processors on which the worker may run where Moderation is set, though the
+	// process may be bound to fewer; nil: those of the process.
+	WorkerCPUs []int
 
 	SendBuffer int       // bytes of the library send buffer
 	ShortMax   int       // bytes up to which a payload is copied behind its header

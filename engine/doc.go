@@ -39,8 +39,8 @@
 // to callers that poll. Where the worker is, and whether it must drive, is in the word of the right
 // (package progress), so that a goroutine decides in one step what it must wake.
 // A worker whose callers have the habit of waiting at once for what they post is not woken by those
-// posts. Where every core computes the worker rests between its looks, and callers write what they
-// post (Config.Moderation, rest.go, docs/decisions/0066).
+// posts. Where there may be no core for it the worker takes one that is idle, or rests between its
+// looks, and callers write what they post (Config.Moderation, rest.go, docs/decisions/0066, 0085).
 //
 // With Config.Workers further threads make system calls of the holder of the right (hands.go),
 // which is an experiment.

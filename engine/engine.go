@@ -100,6 +100,7 @@ type Engine struct {
 	drv   *driver        // owned by the holder of the right; immutable pointer
 	local *local         // shared memory; nil if there is none. Immutable pointer
 	habit progress.Habit // guarded by mu as far as it says so
+	seat  seat           // of the worker
 
 	callers atomic.Uint64 // times a caller took the right (assist)
 	roused  atomic.Uint32 // times sleeping callers were woken

@@ -54,6 +54,16 @@ func leaveFiles(t *testing.T, n int) (restore func()) {
 	return restore
 }
 
+// workersBegun returns when the workers of es have begun, which open a file then.
+func workersBegun(t *testing.T, es []*Engine) {
+	t.Helper()
+	for _, e := range es {
+		eventually(t, "a worker has not begun", func() bool {
+			return e.cfg.Progress == Caller || e.stats.worker.tid.Load() != 0
+		})
+	}
+}
+
 func overTCP(t *testing.T) {
 	if wayUnderTest != TCP {
 		t.Skip("no connections")
@@ -65,6 +75,7 @@ func overTCP(t *testing.T) {
 func TestNoFileToDial(t *testing.T) {
 	overTCP(t)
 	es := job(t, 2, Assist, func(c *Config) { c.Connect = 300 * time.Millisecond })
+	workersBegun(t, es)
 	restore := leaveFiles(t, 0)
 	m := &MSO{Kind: KindSend, Mode: Synchronous, Peer: 1, Tag: 1, Buf: make([]byte, 100)}
 	es[0].Post(m, Computes)
@@ -83,6 +94,7 @@ func TestNoFileForAWhile(t *testing.T) {
 		for left, name := range []string{"to dial", "to accept"} {
 			t.Run(name, func(t *testing.T) {
 				es := job(t, 2, p, nil)
+				workersBegun(t, es)
 				restore := leaveFiles(t, left)
 				m := &MSO{Kind: KindSend, Mode: Synchronous, Peer: 1, Tag: 1, Buf: pattern(100, 1)}
 				in := &MSO{Kind: KindRecv, Peer: 0, Tag: 1, Buf: make([]byte, 100)}

@@ -8,14 +8,14 @@ import (
 	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
-// Where every core computes, a worker that hears each arrival takes a core from a computation
-// each time: two switches of threads, and more than the message itself costs. So the worker
-// rests, as a network card moderates its interrupts. It hears the first arrival after a time of
-// quiet (linger). Then it leaves the sockets and rings alone for Config.Moderation, and looks
-// again, until there is quiet again. Rests are long, as the timer that ends one costs the
-// computation some 40 us, whatever the worker finds then (docs/decisions/0075). What a caller
-// posts meanwhile the caller writes itself. Nothing is lost by that. Bytes between ranks of a
-// host move by the cores that compute in any case, and a short message may lie where it has
+// Where every core computes, a worker that runs at each arrival takes a core from a computation
+// each time: two switches of threads, and more than the message itself costs. So the worker rests,
+// as a network card moderates its interrupts. While it rests it takes a core only where one is idle
+// (seat.go). It hears each arrival as long as there was one in time when it last looked. Else it
+// leaves sockets and rings alone for Config.Moderation, and looks again. Rests are long, as to end
+// one costs the computation some 40 us, whatever the worker finds then (docs/decisions/0075). What
+// a caller posts meanwhile the caller writes itself. Nothing is lost by that. Bytes between ranks
+// of a host move by the cores that compute in any case, and a short message may lie where it has
 // arrived until it is asked for. The worker does not rest while another rank may wait for this
 // one, or a caller sleeps here: that has left its core to the worker.
 const (
@@ -27,7 +27,8 @@ const (
 	betweenHosts = 10
 )
 
-// isToRest reports whether the worker, which has looked, is not to hear the next arrival at once.
+// isToRest reports whether the worker, which has looked, is not to take a core from a computation
+// for the next arrival.
 func (e *Engine) isToRest() bool {
 	return e.rests && e.right.State().Sleepers() == 0 && e.urgency() != core.Waiting
 }
@@ -38,12 +39,51 @@ func (e *Engine) urgency() core.Urgency {
 	return e.core.Urgency()
 }
 
-// longestRest is for how long the worker rests at most.
-func (e *Engine) longestRest() time.Duration {
-	if e.drv.abroad.Load() > 0 && e.urgency() == core.Bulk {
-		return e.cfg.Moderation / betweenHosts
+// isToNap reports whether a worker that rests is to look now and then, though no core be idle:
+// where a network brings a long message while the cores compute.
+func (e *Engine) isToNap() bool {
+	return e.drv.abroad.Load() > 0 && e.urgency() == core.Bulk
+}
+
+// sitBack is for a worker that sleeps, or is about to: when it wakes it is to preempt those that
+// compute, or not.
+func (e *Engine) sitBack() {
+	if e.rests {
+		e.seat.setModest(func() bool { return e.isToRest() && !e.isToNap() })
 	}
-	return e.cfg.Moderation
+}
+
+// rest is one rest of the worker. It returns how long the next nap may be.
+func (e *Engine) rest() time.Duration {
+	if d := e.deafFor(e.seat.wasLate()); d > 0 {
+		return e.nap(d)
+	}
+	e.sleep(progress.Holding, e.hold())
+	return firstPark
+}
+
+// deafFor is for how long a worker that rests leaves what arrives alone, 0 if it does not; late
+// says that no core was idle for it.
+func (e *Engine) deafFor(late bool) time.Duration {
+	switch {
+	case e.isToNap():
+		return e.cfg.Moderation / betweenHosts
+	case late:
+		return e.cfg.Moderation
+	default:
+		return 0
+	}
+}
+
+// leaveToCallers is a sleep of the worker while callers attend to what there is. Where they poll
+// without a pause it may rest: they need no look of it, but may compute at any time. Callers that
+// yield their core in between would yield it to the worker, at each arrival.
+func (e *Engine) leaveToCallers(nap time.Duration) time.Duration {
+	s := e.right.State()
+	if e.cfg.Spin == 0 || s.Held() || s.Wanted() || e.freshFor() > 0 || !e.isToRest() {
+		return e.nap(nap)
+	}
+	return e.rest()
 }
 
 // mayRest reports whether the worker rests, or will, and looks in time at what is left to it.
@@ -76,7 +116,10 @@ func (e *Engine) leaveResting(out, jobs bool, nth uint32) {
 	}
 	if soon {
 		e.habit.Leave(nth, sys.Nanotime)
-	} else { // the time that counts is that after the last post
-		e.habit.LeaveAgain(nth, sys.Nanotime)
+		return
+	}
+	e.habit.LeaveAgain(nth, sys.Nanotime) // the time that counts is that after the last post
+	if e.urgency() == core.Waiting {
+		e.sitBack()
 	}
 }

@@ -3,8 +3,12 @@
 package engine
 
 import (
+	"runtime"
+	"strconv"
 	"testing"
 	"time"
+
+	"github.com/fitmpi/fitmpi/internal/sys"
 )
 
 // restingJob is a job of ranks whose workers rest, over the way under test.
@@ -98,25 +102,81 @@ func TestWorkerRestsWhereNoneWaits(t *testing.T) {
 	}
 }
 
-// A rest is short where a network brings a long message, and no longer than its parameter.
-func TestLongestRest(t *testing.T) {
+// A worker that rests takes a core only where one is idle. It is scheduled as any other while
+// another rank may wait for this one, or a caller sleeps here.
+func TestRestingWorkerIsModest(t *testing.T) {
 	es := restingJob(t, 2)
 	e := es[0]
-	if d := e.longestRest(); d != time.Millisecond {
-		t.Errorf("a rest takes up to %v", d)
+	workersBegun(t, es)
+	tid := strconv.Itoa(int(e.stats.worker.tid.Load()))
+	const normal, batch = "0", "3" // as in /proc
+	becomes := func(when, policy string) {
+		t.Helper()
+		eventually(t, when+", the worker's policy is not "+policy, func() bool { return threadStat(t, tid, 41) == policy })
 	}
+	becomes("nothing waits", batch)
+	m, _ := listen(e, 8, 1, 1)
+	waited := make(chan struct{})
+	go func() {
+		e.Wait(m)
+		close(waited)
+	}()
+	becomes("a caller sleeps", normal)
+	if err := send(es[1], pattern(8, 1), 0, 1); err != nil {
+		t.Fatal(err)
+	}
+	<-waited
+	becomes("it has woken", batch)
+	s := &Service{Ctx: 99}
+	e.Serve(s)
+	becomes("there is a service", normal)
+	e.EndService(s)
+	becomes("the service is over", batch)
+}
+
+// A worker that had a core in time hears the next arrival. One that had not looks after a while.
+// Where a network brings a long message it looks soon, whether it had a core or not.
+func TestRests(t *testing.T) {
+	es := restingJob(t, 2)
+	e := es[0]
+	m, _ := listen(e, 8, 1, 1)
+	long, _ := listen(e, 3<<20, 1, 2)
+	deaf := func(when string, late, intime time.Duration) {
+		t.Helper()
+		if a, b := e.deafFor(true), e.deafFor(false); a != late || b != intime {
+			t.Errorf("%s: deaf for %v where it was late, want %v; else for %v, want %v", when, a, late, b, intime)
+		}
+	}
+	deaf("on one host", time.Millisecond, 0)
 	e.drv.abroad.Add(1)
 	defer e.drv.abroad.Add(-1)
-	m, _ := listen(e, 8, 1, 1)
-	if d := e.longestRest(); d != time.Millisecond {
-		t.Errorf("for a short message a rest takes up to %v", d)
+	deaf("long messages between hosts", time.Millisecond/betweenHosts, time.Millisecond/betweenHosts)
+	e.Cancel(long)
+	waitDone(t, "cancelled", e, long)
+	deaf("short messages between hosts", time.Millisecond, 0)
+	e.Cancel(m)
+	waitDone(t, "cancelled", e, m)
+}
+
+// A worker was late if its thread waited for a core, or if that cannot be known.
+func TestWorkerWasLate(t *testing.T) {
+	var s seat
+	if !s.wasLate() {
+		t.Error("a worker that knows nothing was in time")
 	}
-	long, _ := listen(e, 3<<20, 1, 2)
-	if d := e.longestRest(); d != time.Millisecond/betweenHosts {
-		t.Errorf("for a long message between hosts a rest takes up to %v", d)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var err error
+	if s.delay, err = sys.NewThreadDelay(); err != nil {
+		t.Skip(err)
 	}
-	for _, m := range []*MSO{m, long} {
-		e.Cancel(m)
-		waitDone(t, "cancelled", e, m)
+	defer s.delay.Close()
+	eventually(t, "a thread that runs is late", func() bool {
+		s.wasLate()
+		return !s.wasLate()
+	})
+	s.waited -= 2 * lateAfter
+	if !s.wasLate() {
+		t.Error("a thread that has waited was in time")
 	}
 }

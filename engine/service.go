@@ -16,10 +16,11 @@ type ServiceEvent = core.ServiceEvent
 //   - no message of its context can have arrived.
 func (e *Engine) Serve(s *Service) {
 	e.mu.Lock()
-	defer e.unlock()
 	if !e.stopping.Load() {
 		e.core.Serve(s)
 	}
+	e.unlock()
+	e.sitBack() // the worker rests no more
 }
 
 // EndService ends s. A handler that is just running ends soon.

@@ -56,6 +56,7 @@ func (e *Engine) climb(g *goal, t *waitTimer) {
 	}
 	if !g.met() {
 		e.right.Note(progress.State.Park) // before the worker is woken: it rests no more
+		e.seat.setModest(never)           // it may take this core, and any
 		if e.cfg.Progress == Assist && !e.leaveToVisitors() {
 			e.summon()
 		}

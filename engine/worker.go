@@ -41,6 +41,10 @@ func (e *Engine) work() {
 	runtime.LockOSThread()
 	defer e.restoreNice()
 	defer e.drv.endWorkersAside()
+	if e.cfg.Moderation > 0 {
+		e.seat.begin(e.cfg.WorkerCPUs, e.rests)
+		defer e.seat.end()
+	}
 	e.urgent()
 	e.stats.worker.begin()
 	defer e.stats.worker.end()
@@ -55,7 +59,7 @@ func (e *Engine) work() {
 		polled := c != seen && !s.Owed() || s.Wanted() || e.freshFor() > 0 // callers attend to what there is
 		seen = c
 		if polled || !e.right.Try(progress.State.Take) {
-			nap = e.nap(nap)
+			nap = e.leaveToCallers(nap)
 			e.askBeat()
 			continue
 		}
@@ -81,7 +85,7 @@ func (e *Engine) work() {
 		switch {
 		case !bulk && (busy || e.attended() != c || now-last < int64(linger)) && e.isToRest():
 			seen = e.attended()
-			nap = e.nap(nap)
+			nap = e.rest()
 		case busy:
 		case bulk && now-last < int64(bulkPoll):
 		case e.waiting.Load() > 0 && now-last < e.patience():
@@ -147,9 +151,10 @@ func (e *Engine) restoreNice() {
 // next nap may be.
 func (e *Engine) nap(d time.Duration) time.Duration {
 	long := min(d, e.hold())
-	if e.isToRest() {
-		long = min(long, e.longestRest())
+	if e.isToRest() && e.isToNap() {
+		long = min(long, e.cfg.Moderation/betweenHosts)
 	}
+	e.sitBack()
 	expected := e.freshFor()
 	if expected > 0 {
 		long = expected // if its caller does not come, the worker must
@@ -183,6 +188,7 @@ func (e *Engine) sleep(mode progress.Place, d time.Duration) {
 	if mode == progress.Idle && e.cfg.Progress != Caller && !e.cfg.KeepP {
 		mode = progress.Holding // it waits the ordinary way, but need not be notified of receives
 	}
+	e.sitBack()
 	for {
 		e.right.Sit(mode)
 		e.mu.Lock()

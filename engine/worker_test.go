@@ -4,8 +4,10 @@ package engine
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"runtime"
+	"strconv"
 	"testing"
 	"time"
 
@@ -15,7 +17,8 @@ import (
 // TestWorkersThreadIsAsBefore: the thread of a worker, which goes on to other goroutines, and
 // threads and processes that it begets are scheduled like any other.
 func TestWorkersThreadIsAsBefore(t *testing.T) {
-	e := job(t, 1, Assist, nil)[0]
+	all := sys.AllowedCPUs()
+	e := job(t, 1, Assist, func(c *Config) { c.Moderation, c.WorkerCPUs = time.Millisecond, all })[0]
 	e.Close(time.Minute)
 	endc := make(chan struct{})
 	go func() {
@@ -24,22 +27,36 @@ func TestWorkersThreadIsAsBefore(t *testing.T) {
 		if err := sys.HurryThread(0); err != nil {
 			t.Error(err)
 		}
-		before := niceHere(t)
+		if err := sys.SetThreadCPUs(0, all[:1]); err != nil {
+			t.Error(err)
+		}
+		before := threadHere(t)
 		e.work() // finds that it is to stop
-		if after := niceHere(t); after != before {
-			t.Errorf("the nice value was %s and is %s", before, after)
+		if after := threadHere(t); after != before {
+			t.Errorf("nice value, policy and processors were %s and are %s", before, after)
 		}
 	}()
 	<-endc
 }
 
-// niceHere is the nice value of the calling thread.
-func niceHere(t *testing.T) string {
-	stat, err := os.ReadFile("/proc/thread-self/stat")
+// threadHere is what may differ of the calling thread: its nice value, its policy and the
+// processors that it may run on.
+func threadHere(t *testing.T) string {
+	cpus, err := sys.ThreadCPUs(0)
+	if err != nil {
+		t.Error(err)
+	}
+	tid := strconv.Itoa(sys.ThreadID())
+	return fmt.Sprint(threadStat(t, tid, 19), " ", threadStat(t, tid, 41), " ", cpus)
+}
+
+// threadStat is a field of what the kernel says of a thread of this process, from 3 on (proc(5)).
+func threadStat(t *testing.T, tid string, field int) string {
+	stat, err := os.ReadFile("/proc/self/task/" + tid + "/stat")
 	if err != nil {
 		t.Error(err)
 		return ""
 	}
-	_, rest, _ := bytes.Cut(stat, []byte(") ")) // from the third field on
-	return string(bytes.Fields(rest)[19-3])
+	_, rest, _ := bytes.Cut(stat, []byte(") "))
+	return string(bytes.Fields(rest)[field-3])
 }

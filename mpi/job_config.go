@@ -59,7 +59,7 @@ func settingsOf(info boot.Info, getenv func(string) string) (settings, error) {
 		net: netSettings{remote: info.Net.Remote, tls: info.Net.TLS}, origins: make(map[string]string), Config: engine.Config{
 			Rank: info.Rank, Size: info.Size, Job: info.Job, Secret: info.Secret,
 			Progress: engine.Assist, Congestion: defaultCongestion,
-			KeepP: hasSpareP(info), Unexpected: unexpectedFor(info.LocalSize), MaxMessage: int(min(sys.MemoryLimit(), math.MaxInt)),
+			KeepP: hasSpareP(info), WorkerCPUs: info.Roam, Unexpected: unexpectedFor(info.LocalSize), MaxMessage: int(min(sys.MemoryLimit(), math.MaxInt)),
 		}}
 	cfg := &set.Config
 	if !hasSpareCore(info) {

@@ -19,7 +19,9 @@
 //
 // With --bind-to core a process runs on its cores only, on all of them: what it keeps away is other
 // ranks. This is the default where the cores are divided without remainder and no cgroup limits
-// them; with more ranks than cores nothing is bound. --report-bindings says what was done.
+// them; with more ranks than cores nothing is bound. --report-bindings says what was done. Without
+// --bind-to a worker that has no core to itself may run on any core of the job on its host, though
+// its process is bound: it takes one that is idle.
 //
 // # Shared memory
 //

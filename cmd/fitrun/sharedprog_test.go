@@ -31,6 +31,9 @@ func (r *rank) place() {
 	if r.Bound != nil && len(r.Bound) != r.Cores*r.ProcessRanks {
 		check(fmt.Errorf("%d ranks with %d cores each are bound to %v", r.ProcessRanks, r.Cores, r.Bound))
 	}
+	if beyond := slices.ContainsFunc(r.Bound, func(cpu int) bool { return !slices.Contains(r.Roam, cpu) }); beyond && r.Roam != nil {
+		check(fmt.Errorf("bound to %v, roams over %v", r.Bound, r.Roam))
+	}
 	ps := runtime.GOMAXPROCS(0) // a core less for each rank that is one too many for the machine
 	fmt.Printf("rank %d: process %d with ranks: %d, bound: %v, GOMAXPROCS fits: %v, segment: %v, bell: %v\n",
 		r.Rank, r.Process, r.ProcessRanks, r.Bound != nil, r.ProcessRanks < ps && ps <= r.ProcessRanks*(r.Cores+1),

@@ -41,6 +41,7 @@ type Info struct {
 	Process              int      // which of the job's processes on this host holds this rank, from 0
 	ProcessRanks         int      // how many ranks that process has, at least 1; their local ranks are consecutive
 	Bound                []int    // processors that the process is bound to, ascending; nil if it is not
+	Roam                 []int    // processors on which its threads may run that only move messages, ascending; nil if those are where the process may run
 	Segment              *os.File // memory shared by the ranks of this host, nil if there is none; the session closes it
 	AppNum               int      // which of the job's programs this rank runs, from 0
 	Watched              bool     // the launcher wants the rank's counters when it finalizes, as the answer to question 0

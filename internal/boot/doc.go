@@ -77,7 +77,7 @@
 // From the launcher:
 //
 //	{"type":"welcome","v":1,"rank":0,"size":4,"local_rank":0,"local_size":4,"job":"<32 hex digits>","secret":"<32 bytes>",
-//	 "host":"n1","cores":2,"universe":8,"metrics":true,"metrics_addr":"127.0.0.1:9100","process":0,"process_ranks":2,"bound":"0-3",
+//	 "host":"n1","cores":2,"universe":8,"metrics":true,"metrics_addr":"127.0.0.1:9100","process":0,"process_ranks":2,"bound":"0-3","roam":"0-7",
 //	 "net":{"remote":true,"iface":"eth0,10.0.0.0/8","ports":"40000-40999","tls":true,"domain":"a",
 //	  "gateways":[{"domain":"b","addr":"10.0.0.1:4000","key":"<16 to 64 bytes>"}]},
 //	 "app":0,"near":"0-3","ft":true,"attempt":1,"fds":["segment","bell","trace"],
@@ -116,7 +116,8 @@
 //
 // In welcome, "process" counts the processes of this host, "process_ranks" the ranks of this one,
 // whose local ranks are consecutive, and "bound" lists the processors that the process is bound to,
-// if it is. "app" is which of the job's programs the rank runs. "ft" says that the job goes on
+// if it is. On those in "roam" its threads may run that only move messages, nil if it says nothing.
+// "app" is which of the job's programs the rank runs. "ft" says that the job goes on
 // without a rank that dies, and "attempt" how often it was started before. "near", which only rank
 // 0 sends, lists the ranks of this host. "net" is there if there is something to say of ranks on
 // other hosts: where to listen, and by which gateways, of which there are at most 64, the ranks of

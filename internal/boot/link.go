@@ -166,6 +166,9 @@ func (l *Link) welcome(info Info) outgoing {
 	if bound := sys.FormatCPUs(info.Bound); len(bound) <= maxBound {
 		m.Bound = bound
 	}
+	if roam := sys.FormatCPUs(info.Roam); len(roam) <= maxRoam {
+		m.Roam = roam
+	}
 	if local := formatRanks(info.local); len(local) <= maxList && slices.Max(append(info.local, 0)) < maxLocal {
 		m.Local = local
 	}

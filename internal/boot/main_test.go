@@ -58,7 +58,7 @@ func testInfo(rank, size int) Info {
 		Rank: rank, Size: size, LocalRank: rank, LocalSize: size, Job: job, Secret: secret,
 		Kin:    Kin{"2.1", 7, "0123"},
 		Source: "fitrun", Host: "here", Cores: 2, Universe: size + 5, MetricsAddr: "127.0.0.1:0", MetricsRequested: true,
-		Process: rank, ProcessRanks: 1, Bound: []int{0, 1, 4}, AppNum: rank, Watched: true, FT: rank == 1, Attempt: rank, Given: map[string]string{"FITMPI_PROGRESS": "--progress"}, Net: testNet(),
+		Process: rank, ProcessRanks: 1, Bound: []int{0, 1, 4}, Roam: []int{0, 1, 4, 5}, AppNum: rank, Watched: true, FT: rank == 1, Attempt: rank, Given: map[string]string{"FITMPI_PROGRESS": "--progress"}, Net: testNet(),
 	}
 }
 

@@ -24,6 +24,7 @@ const (
 	maxKey   = 64       // bytes of a report's key
 	maxValue = 1 << 10  // bytes of a report's value
 	maxBound = 16 << 10 // bytes of a list of processors; a longer one is left out
+	maxRoam  = 4 << 10  // the same where messages are moved
 	maxSize  = 1 << 20  // ranks of one job
 	maxLocal = 1 << 16  // ranks that can be listed; a list with others is left out
 	maxList  = 4 << 10  // bytes of a list of ranks; a longer one is left out
@@ -75,6 +76,7 @@ type message struct {
 	Process     int               `json:"process,omitempty"`
 	ProcRanks   int               `json:"process_ranks,omitempty"`
 	Bound       string            `json:"bound,omitempty"`
+	Roam        string            `json:"roam,omitempty"`
 	Net         *netMessage       `json:"net,omitempty"`
 	App         int               `json:"app,omitempty"`
 	Watched     bool              `json:"watched,omitempty"`
@@ -231,9 +233,13 @@ func (m message) checkWelcome() error {
 		return fmt.Errorf("number %d of a job's rank 0, and names of %d and %d bytes; they count from 0, and at most %d bytes are allowed", m.KinFirst, len(m.Kin), len(m.Root), maxValue)
 	case len(m.Bound) > maxBound:
 		return fmt.Errorf("list of processors of %d bytes; at most %d are allowed", len(m.Bound), maxBound)
+	case len(m.Roam) > maxRoam:
+		return fmt.Errorf("list of processors for what moves messages of %d bytes; at most %d are allowed", len(m.Roam), maxRoam)
 	}
-	if _, err := sys.ParseCPUs(m.Bound); err != nil {
-		return err
+	for _, list := range []string{m.Bound, m.Roam} {
+		if _, err := sys.ParseCPUs(list); err != nil {
+			return err
+		}
 	}
 	if local, err := parseRanks(m.Local); err != nil || len(m.Local) > maxList || local != nil && (len(local) != m.LocalSize || local[m.LocalRank] != m.Rank) {
 		return fmt.Errorf("ranks %.40q on the host of rank %d, which is local rank %d of %d", m.Local, m.Rank, m.LocalRank, m.LocalSize)

@@ -42,6 +42,8 @@ func TestConsumeRefuses(t *testing.T) {
 		{consumeFromLauncher, good + `,"process_ranks":1,"process":1}`, "process 1 with 1 ranks on a host with 1 ranks; processes count from 0, and each has 1 rank or more"},
 		{consumeFromLauncher, good + `,"process_ranks":1,"bound":"3-1"}`, `"3-1" is not a list of processors such as 0-3,8`},
 		{consumeFromLauncher, good + `,"process_ranks":1,"bound":"` + strings.Repeat("1", maxBound+1) + `"}`, "list of processors of 16385 bytes; at most 16384 are allowed"},
+		{consumeFromLauncher, good + `,"process_ranks":1,"roam":"3-1"}`, `"3-1" is not a list of processors such as 0-3,8`},
+		{consumeFromLauncher, good + `,"process_ranks":1,"roam":"` + strings.Repeat("1", maxRoam+1) + `"}`, "list of processors for what moves messages of 4097 bytes; at most 4096 are allowed"},
 		{consumeFromLauncher, good + `,"process_ranks":1,"fds":["a","b","c","d","e"]}`, "message with 5 descriptors; at most 4 are allowed"},
 		{consumeFromLauncher, good + `,"process_ranks":1}`, "job id of 0 characters, want 32"},
 		{consumeFromLauncher, good + `,"process_ranks":1,"near":"1-0"}`, `ranks "1-0" on the host of rank 0, which is local rank 0 of 1`},
@@ -124,7 +126,7 @@ func TestNetFits(t *testing.T) {
 		n.Gateways = append(n.Gateways, Gateway{strings.Repeat("d", relay.MaxDomain), strings.Repeat("1", maxGateAddr), make([]byte, maxGateKey)})
 	}
 	m := message{Type: typeWelcome, Secret: make([]byte, SecretSize), Host: strings.Repeat("\x01", maxValue), MetricsAddr: strings.Repeat("\x01", maxValue),
-		Bound: strings.Repeat("1", maxBound), Local: strings.Repeat("1", maxList), Net: n.message()}
+		Bound: strings.Repeat("1", maxBound), Roam: strings.Repeat("1", maxRoam), Local: strings.Repeat("1", maxList), Net: n.message()}
 	if line := appendMessage(nil, m); len(line) > maxLine-4096 {
 		t.Errorf("a welcome has %d bytes", len(line))
 	}
@@ -164,7 +166,7 @@ func fuzzSeeds(f *testing.F) {
 	info := testInfo(0, 2)
 	welcome := message{
 		Type: typeWelcome, Version: 1, Size: 2, LocalSize: 2, Job: hex.EncodeToString(info.Job[:]), Secret: info.Secret, Cores: 1,
-		Process: 1, ProcRanks: 2, Bound: "0-3,8", FDs: []string{fdSegment, fdBell},
+		Process: 1, ProcRanks: 2, Bound: "0-3,8", Roam: "0-8", FDs: []string{fdSegment, fdBell},
 	}
 	info.Net = testNet()
 	withNet := welcome

@@ -194,6 +194,10 @@ func readWelcome(in receiver) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
+	roam, err := sys.ParseCPUs(m.Roam)
+	if err != nil {
+		return Info{}, err
+	}
 	local, err := parseRanks(m.Local)
 	if err != nil {
 		return Info{}, err
@@ -206,7 +210,7 @@ func readWelcome(in receiver) (Info, error) {
 		Rank: m.Rank, Size: m.Size, LocalRank: m.LocalRank, LocalSize: m.LocalSize,
 		Job: job, Secret: m.Secret, Source: "fitrun", Host: m.Host, Cores: m.Cores, Universe: m.Universe,
 		MetricsAddr: m.MetricsAddr, MetricsRequested: m.Metrics,
-		Process: m.Process, ProcessRanks: m.ProcRanks, AppNum: m.App, Watched: m.Watched, FT: m.FT, Attempt: m.Attempt, Given: m.Given, Bound: bound, Net: m.Net.net(), Segment: files[0], Bell: files[1], Trace: files[2],
+		Process: m.Process, ProcessRanks: m.ProcRanks, AppNum: m.App, Watched: m.Watched, FT: m.FT, Attempt: m.Attempt, Given: m.Given, Bound: bound, Roam: roam, Net: m.Net.net(), Segment: files[0], Bell: files[1], Trace: files[2],
 		Kin: Kin{m.Kin, m.KinFirst, m.Root}, local: local,
 	}, nil
 }

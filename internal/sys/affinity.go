@@ -93,6 +93,22 @@ func SetThreadSlice(d time.Duration) error {
 	return os.NewSyscallError("sched_setattr", unix.SchedSetAttr(0, attr, 0))
 }
 
+// SetThreadModest says how thread tid (0: the caller's, which must then be locked to its goroutine)
+// begins to run when it wakes. A modest one (SCHED_BATCH) takes a processor that is idle. Where
+// none is it waits until a thread that computes has used its slice, a few milliseconds. Any other
+// preempts such threads.
+func SetThreadModest(tid int, on bool) error {
+	attr, err := unix.SchedGetAttr(tid, 0)
+	if err != nil {
+		return os.NewSyscallError("sched_getattr", err)
+	}
+	attr.Policy = unix.SCHED_NORMAL
+	if on {
+		attr.Policy = unix.SCHED_BATCH
+	}
+	return os.NewSyscallError("sched_setattr", unix.SchedSetAttr(tid, attr, 0))
+}
+
 // SetTimerSlack lets the kernel end a timed sleep of the calling thread, which must be locked to
 // its goroutine, up to d later than asked for. Threads inherit it. Best effort: callers may ignore
 // the error.

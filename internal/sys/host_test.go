@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -84,6 +86,78 @@ func TestSetThreadSlice(t *testing.T) {
 
 // TestHurryThread: it is relative to the process, wherever the thread itself was, and asking again
 // changes nothing.
+// TestSetThreadModest: the thread is scheduled as one that computes for long, with the nice value
+// and the slice that it had, and then as before. Any thread may say so.
+func TestSetThreadModest(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	tid := ThreadID()
+	before, err := unix.SchedGetAttr(tid, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	for _, want := range []struct {
+		modest bool
+		policy uint32
+	}{{true, unix.SCHED_BATCH}, {false, unix.SCHED_NORMAL}} {
+		errc := make(chan error)
+		go func() { errc <- SetThreadModest(tid, want.modest) }()
+		if err := <-errc; err != nil {
+			t.Fatal(err)
+		}
+		after, err := unix.SchedGetAttr(tid, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if after.Policy != want.policy || after.Nice != before.Nice || after.Runtime != before.Runtime {
+			t.Errorf("modest %v: %+v, was %+v", want.modest, after, before)
+		}
+	}
+}
+
+// TestThreadDelay: of two threads that compute on one processor each waits for the other.
+func TestThreadDelay(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	home, err := ThreadCPUs(0)
+	if err != nil {
+		t.Skip(err)
+	}
+	d, err := NewThreadDelay()
+	if err != nil {
+		t.Skip(err)
+	}
+	defer d.Close()
+	first, err := d.Total()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stop atomic.Bool
+	var other sync.WaitGroup
+	defer other.Wait()
+	defer stop.Store(true)
+	other.Go(func() {
+		runtime.LockOSThread() // it ends with its goroutine
+		if err := SetThreadCPUs(0, home[:1]); err != nil {
+			t.Error(err)
+		}
+		for !stop.Load() {
+		}
+	})
+	if err := SetThreadCPUs(0, home[:1]); err != nil {
+		t.Fatal(err)
+	}
+	defer SetThreadCPUs(0, home)
+	for total := first; total < first+time.Millisecond; {
+		if total, err = d.Total(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := testing.AllocsPerRun(100, func() { d.Total() }); n != 0 {
+		t.Errorf("Total allocates %v times", n)
+	}
+}
+
 func TestHurryThread(t *testing.T) {
 	process := processNice()
 	onThread(func() {

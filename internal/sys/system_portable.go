@@ -26,6 +26,15 @@ func AllowedCPUs() []int {
 // SetThreadSlice changes nothing: threads are scheduled as the system likes.
 func SetThreadSlice(time.Duration) error { return nil }
 
+// SetThreadModest changes nothing: threads are scheduled as the system likes.
+func SetThreadModest(int, bool) error { return nil }
+
+// ThreadCPUs fails.
+func ThreadCPUs(int) ([]int, error) { return nil, errNeedsLinux }
+
+// SetThreadCPUs fails.
+func SetThreadCPUs(int, []int) error { return errNeedsLinux }
+
 // SetTimerSlack changes nothing: timers are as exact as the system has them.
 func SetTimerSlack(time.Duration) error { return nil }
 

@@ -146,6 +146,7 @@ type Process struct {
 	Here  bool   // on this machine
 	Cores int    // of all its ranks together, at most those of the machine
 	Bound []int  // processors it is bound to; nil if it is not
+	Roam  []int  // where its threads may run that only move messages; nil if that is where it is bound
 	Path  string
 	Args  []string
 	Env   []string // without boot.FDVariable, which only the starter knows
@@ -262,6 +263,9 @@ func (p *planner) addCores() error {
 			first := p.firstCore(proc)
 			end := first + len(proc.Ranks)*share
 			proc.Bound = s.cpus[first:end:end]
+			if p.r.Bind != BindCore { // whose user has said where they are to run
+				proc.Roam = s.cpus
+			}
 		}
 	}
 	return nil
@@ -321,7 +325,7 @@ func (p *planner) addInfos() error {
 				Rank: n, Size: len(p.r.Place), LocalRank: local, LocalSize: len(p.local[proc.site]), Job: id, Secret: secret,
 				Source: "fitrun", Host: s.host, Cores: p.share(proc.site), Universe: p.universe(cores),
 				Watched: p.r.Watched, FT: p.r.FT, Attempt: p.r.Attempt, Given: given(&p.r, proc.app), MetricsAddr: addr, MetricsRequested: addr != "", Process: p.procs[proc.site], ProcessRanks: len(proc.Ranks),
-				Bound: proc.Bound, AppNum: proc.app, Net: network, Kin: p.r.Kin,
+				Bound: proc.Bound, Roam: proc.Roam, AppNum: proc.app, Net: network, Kin: p.r.Kin,
 			}
 		}
 		p.procs[proc.site]++

@@ -92,8 +92,27 @@ func TestPlanRanksPerProcess(t *testing.T) {
 		}
 		for _, r := range want.ranks {
 			k := job.Ranks[r]
+			if !slices.Equal(k.Roam, manyCPUs(10)) {
+				t.Errorf("messages of rank %d are moved on %v", r, k.Roam)
+			}
 			if k.proc != i || k.Process != i || k.ProcessRanks != len(want.ranks) || k.Cores != 2 || !slices.Equal(k.Bound, p.Bound) {
 				t.Errorf("rank %d: %+v", r, k)
+			}
+		}
+	}
+}
+
+// Threads that only move messages may run on all cores of the job, unless the user has bound it to
+// cores or it is not bound at all.
+func TestPlanRoams(t *testing.T) {
+	for bind, want := range map[Binding][]int{BindDefault: manyCPUs(4), BindCore: nil, BindNone: nil} {
+		job, err := Plan(Request{Apps: one(2), Cores: 4, CPUs: manyCPUs(4), Bind: bind})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range job.Ranks {
+			if !slices.Equal(r.Roam, want) {
+				t.Errorf("binding %q: rank %d may roam over %v, want %v", bind, r.Rank, r.Roam, want)
 			}
 		}
 	}
