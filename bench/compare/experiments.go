@@ -104,15 +104,18 @@ func solveExperiments() []*experiment {
 		pace  = "-pace {pace}"
 		quick = pace + " -sizes 8,64K,1M -iterations 5 -warmup 2"
 		five  = pace + " -sizes 8,64K,256K,1M,16M" // 16K and 4M say little that their neighbours do not
-		link  = pace + " -sizes 8,64K,1M,4M -iterations 8"
+		short = pace + " -sizes 8,64K -iterations 200"
+		long  = pace + " -sizes 1M,4M -iterations 8"
 	)
 	list := []*experiment{
 		{name: "solve", contenders: everyTCP, args: five, repeats: 2, seconds: 12},
 		{name: "solve-raw", contenders: rawSolve, args: five, repeats: 1, seconds: 12},
 		{name: "solve-4", ranks: 4, contenders: singleTCP, args: pace + " -sizes 8,64K,1M", repeats: 2, seconds: 12},
 		{name: "solve-memory", contenders: everyMem, args: five, repeats: 3, seconds: 10.5},
-		{name: "solve-1G", network: link1G, contenders: singleTCP, args: link, repeats: 2, seconds: 11},
-		{name: "solve-raw-1G", network: link1G, contenders: rawSolve, args: link, repeats: 1, seconds: 11},
+		{name: "solve-1G", network: link1G, contenders: singleTCP, args: short, repeats: 2, seconds: 4},
+		{name: "solve-1G-long", network: link1G, contenders: singleTCP, args: long, repeats: 2, seconds: 11},
+		{name: "solve-raw-1G", network: link1G, contenders: rawSolve, args: short, repeats: 1, seconds: 4},
+		{name: "solve-raw-1G-long", network: link1G, contenders: rawSolve, args: long, repeats: 1, seconds: 11},
 	}
 	for _, e := range list {
 		e.test, e.quick, e.timeout = "solve", quick, 3*time.Minute
