@@ -27,12 +27,13 @@ type seat struct {
 const lateAfter = 500 * time.Microsecond
 
 // begin is called by the worker's thread. It may run on roam from now on, unless that is empty. It
-// is modest, as far as the kernel permits that, if rests is set.
-func (s *seat) begin(roam []int, rests bool) {
+// is modest, as far as the kernel permits that, if modest is set. Where ranks share cores it is not
+// to be: callers that wait yield these, so that the worker would be in time though none is idle.
+func (s *seat) begin(roam []int, modest bool) {
 	if home, err := sys.ThreadCPUs(0); len(roam) > 0 && err == nil && sys.SetThreadCPUs(0, roam) == nil {
 		s.home = home
 	}
-	if !rests || sys.SetThreadModest(0, true) != nil {
+	if !modest || sys.SetThreadModest(0, true) != nil {
 		return
 	}
 	s.delay, _ = sys.NewThreadDelay()

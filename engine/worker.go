@@ -42,7 +42,7 @@ func (e *Engine) work() {
 	defer e.restoreNice()
 	defer e.drv.endWorkersAside()
 	if e.cfg.Moderation > 0 {
-		e.seat.begin(e.cfg.WorkerCPUs, e.rests)
+		e.seat.begin(e.cfg.WorkerCPUs, e.rests && e.cfg.Spin > 0)
 		defer e.seat.end()
 	}
 	e.urgent()

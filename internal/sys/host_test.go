@@ -142,6 +142,7 @@ func TestThreadDelay(t *testing.T) {
 			t.Error(err)
 		}
 		for !stop.Load() {
+			Nanotime() // a call, so that the world can be stopped
 		}
 	})
 	if err := SetThreadCPUs(0, home[:1]); err != nil {
