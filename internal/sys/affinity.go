@@ -96,17 +96,16 @@ func SetThreadSlice(d time.Duration) error {
 // SetThreadModest says how thread tid (0: the caller's, which must then be locked to its goroutine)
 // begins to run when it wakes. A modest one (SCHED_BATCH) takes a processor that is idle. Where
 // none is it waits until a thread that computes has used its slice, a few milliseconds. Any other
-// preempts such threads.
+// preempts such threads. Its nice value and its slice stay as they are.
 func SetThreadModest(tid int, on bool) error {
-	attr, err := unix.SchedGetAttr(tid, 0)
-	if err != nil {
-		return os.NewSyscallError("sched_getattr", err)
-	}
-	attr.Policy = unix.SCHED_NORMAL
+	policy := unix.SCHED_NORMAL
 	if on {
-		attr.Policy = unix.SCHED_BATCH
+		policy = unix.SCHED_BATCH
 	}
-	return os.NewSyscallError("sched_setattr", unix.SchedSetAttr(tid, attr, 0))
+	if errno := setScheduler(tid, policy); errno != 0 {
+		return os.NewSyscallError("sched_setscheduler", errno)
+	}
+	return nil
 }
 
 // SetTimerSlack lets the kernel end a timed sleep of the calling thread, which must be locked to

@@ -18,3 +18,10 @@ func setAffinity(tid int, mask []uintptr) unix.Errno {
 	_, _, errno := unix.RawSyscall(unix.SYS_SCHED_SETAFFINITY, uintptr(tid), uintptr(len(mask))*unsafe.Sizeof(mask[0]), uintptr(unsafe.Pointer(&mask[0])))
 	return errno
 }
+
+// setScheduler gives a thread a policy that has no priorities.
+func setScheduler(tid, policy int) unix.Errno {
+	var priority int32
+	_, _, errno := unix.RawSyscall(unix.SYS_SCHED_SETSCHEDULER, uintptr(tid), uintptr(policy), uintptr(unsafe.Pointer(&priority)))
+	return errno
+}

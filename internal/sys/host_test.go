@@ -92,6 +92,10 @@ func TestSetThreadModest(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	tid := ThreadID()
+	if err := SetThreadSlice(100 * time.Microsecond); err != nil {
+		t.Skip(err)
+	}
+	defer SetThreadSlice(0)
 	before, err := unix.SchedGetAttr(tid, 0)
 	if err != nil {
 		t.Skip(err)
@@ -112,6 +116,9 @@ func TestSetThreadModest(t *testing.T) {
 		if after.Policy != want.policy || after.Nice != before.Nice || after.Runtime != before.Runtime {
 			t.Errorf("modest %v: %+v, was %+v", want.modest, after, before)
 		}
+	}
+	if n := testing.AllocsPerRun(100, func() { SetThreadModest(tid, false) }); n != 0 {
+		t.Errorf("SetThreadModest allocates %v times", n)
 	}
 }
 
