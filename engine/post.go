@@ -217,6 +217,9 @@ func (e *Engine) StartSchedule(s *Schedule, next Intent) {
 		e.core.StartSchedule(s)
 	}
 	e.unlockPosted(next.manner(), &s.MSO)
+	if next == Computes {
+		e.sitBack()
+	}
 }
 
 // Iprobe returns the envelope of the first queued message that fits; ok is false if there is none,

@@ -46,7 +46,7 @@ func (e *Engine) isToNap() bool {
 }
 
 // sitBack is for a worker that sleeps, or is about to: when it wakes it is to preempt those that
-// compute, or not.
+// compute, or not. A caller calls it that begins what lets the worker rest no more.
 func (e *Engine) sitBack() {
 	if e.rests {
 		e.seat.setModest(func() bool { return e.isToRest() && !e.isToNap() })
@@ -116,10 +116,7 @@ func (e *Engine) leaveResting(out, jobs bool, nth uint32) {
 	}
 	if soon {
 		e.habit.Leave(nth, sys.Nanotime)
-		return
-	}
-	e.habit.LeaveAgain(nth, sys.Nanotime) // the time that counts is that after the last post
-	if e.urgency() == core.Waiting {
-		e.sitBack()
+	} else { // the time that counts is that after the last post
+		e.habit.LeaveAgain(nth, sys.Nanotime)
 	}
 }

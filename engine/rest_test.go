@@ -4,6 +4,7 @@ package engine
 
 import (
 	"runtime"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -108,6 +109,12 @@ func TestRestingWorkerIsModest(t *testing.T) {
 	es := restingJob(t, 2)
 	e := es[0]
 	workersBegun(t, es)
+	e.seat.mu.Lock()
+	is := e.seat.tid != 0
+	e.seat.mu.Unlock()
+	if !is {
+		t.Skip("the kernel does not say for how long a thread waits for a core, or refuses SCHED_BATCH")
+	}
 	tid := strconv.Itoa(int(e.stats.worker.tid.Load()))
 	const normal, batch = "0", "3" // as in /proc
 	becomes := func(when, policy string) {
@@ -132,6 +139,33 @@ func TestRestingWorkerIsModest(t *testing.T) {
 	becomes("there is a service", normal)
 	e.EndService(s)
 	becomes("the service is over", batch)
+	c := NewSchedule(1, 0, []PeerID{0, 1})
+	c.Recv(1, make([]byte, 4))
+	e.StartSchedule(c, Computes)
+	becomes("a collective runs", normal)
+	e.Abandon(&c.MSO, ErrRevoked)
+	waitDone(t, "abandoned", e, &c.MSO)
+	becomes("the collective is over", batch)
+}
+
+// The worker runs where Config.WorkerCPUs says, if it may have to share its core.
+func TestWorkerRoams(t *testing.T) {
+	all := sys.AllowedCPUs()
+	for moderation, want := range map[time.Duration][]int{0: all, time.Millisecond: all[:1]} {
+		es := job(t, 1, Assist, func(c *Config) { c.Moderation, c.WorkerCPUs = moderation, all[:1] })
+		workersBegun(t, es)
+		if cpus, err := sys.ThreadCPUs(int(es[0].stats.worker.tid.Load())); err != nil || !slices.Equal(cpus, want) {
+			t.Errorf("Moderation %v: the worker runs on %v, want %v (%v)", moderation, cpus, want, err)
+		}
+	}
+}
+
+// No nap is longer than Config.Moderation while the worker is to rest.
+func TestNapsAreModerate(t *testing.T) {
+	e := restingJob(t, 1)[0]
+	if d := e.napFor(lastPark); d != time.Millisecond {
+		t.Errorf("a nap takes up to %v", d)
+	}
 }
 
 // A worker that had a core in time hears the next arrival. One that had not looks after a while.

@@ -13,12 +13,12 @@ import (
 // best, and decides when the thread wakes.
 type seat struct {
 	mu     sync.Mutex // taken before the engine's
-	tid    int        // guarded by mu: of the worker's thread; 0 if that is not to change
+	tid    int        // guarded by mu: of the worker's thread; 0 if that is never modest
 	modest bool       // guarded by mu
 
 	// Owned by the worker.
 	home   []int            // where its thread may run before and after; nil if it does not roam
-	delay  *sys.ThreadDelay // for how long its thread has waited for a core; nil if that is not known, or it cannot be modest
+	delay  *sys.ThreadDelay // for how long its thread has waited for a core; nil if it is never modest
 	waited time.Duration    // that, when it was last asked
 }
 
@@ -27,16 +27,25 @@ type seat struct {
 const lateAfter = 500 * time.Microsecond
 
 // begin is called by the worker's thread. It may run on roam from now on, unless that is empty. It
-// is modest, as far as the kernel permits that, if modest is set. Where ranks share cores it is not
-// to be: callers that wait yield these, so that the worker would be in time though none is idle.
+// is modest if modest is set, the kernel permits that and says for how long it waits. Where ranks
+// share cores it is not to be: callers that wait yield these, so that the worker would be in time
+// though none is idle.
 func (s *seat) begin(roam []int, modest bool) {
 	if home, err := sys.ThreadCPUs(0); len(roam) > 0 && err == nil && sys.SetThreadCPUs(0, roam) == nil {
 		s.home = home
 	}
-	if !modest || sys.SetThreadModest(0, true) != nil {
+	if !modest {
 		return
 	}
-	s.delay, _ = sys.NewThreadDelay()
+	delay, err := sys.NewThreadDelay()
+	if err != nil {
+		return
+	}
+	if sys.SetThreadModest(0, true) != nil {
+		_ = delay.Close()
+		return
+	}
+	s.delay = delay
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tid, s.modest = sys.ThreadID(), true
@@ -61,15 +70,18 @@ func (s *seat) end() {
 func (s *seat) setModest(is func() bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if on := is(); s.tid != 0 && on != s.modest && sys.SetThreadModest(s.tid, on) == nil {
+	if s.tid == 0 {
+		return
+	}
+	if on := is(); on != s.modest && sys.SetThreadModest(s.tid, on) == nil {
 		s.modest = on
 	}
 }
 
 func never() bool { return false }
 
-// wasLate reports whether the worker has waited for a core since it last asked. Where that is not
-// known it has.
+// wasLate reports whether the worker has waited for a core since it last asked. One that is never
+// modest takes a core in any case, so that this says nothing: it is late.
 func (s *seat) wasLate() bool {
 	if s.delay == nil {
 		return true

@@ -150,10 +150,7 @@ func (e *Engine) restoreNice() {
 // nap parks the worker while callers poll for themselves. It returns how long the
 // next nap may be.
 func (e *Engine) nap(d time.Duration) time.Duration {
-	long := min(d, e.hold())
-	if e.isToRest() && e.isToNap() {
-		long = min(long, e.cfg.Moderation/betweenHosts)
-	}
+	long := e.napFor(d)
 	e.sitBack()
 	expected := e.freshFor()
 	if expected > 0 {
@@ -167,6 +164,15 @@ func (e *Engine) nap(d time.Duration) time.Duration {
 	}
 	e.right.Sit(progress.Awake)
 	return min(2*d, lastPark)
+}
+
+// napFor is how long the next nap takes at most, if d is how long the worker would like it to be.
+func (e *Engine) napFor(d time.Duration) time.Duration {
+	d = min(d, e.hold())
+	if e.isToRest() {
+		d = min(d, e.deafFor(true))
+	}
+	return d
 }
 
 // isNeeded reports whether there is something to write or to run that no goroutine attends to.

@@ -49,7 +49,7 @@ func TestCommand(t *testing.T) {
 		{"rate-memory", "mpich-shm", s, "mpirun.mpich -bind-to none -np 2 P/mpich/mpibench rate -peer mpich -transport shm -policy none"},
 		{"solve", "caller", s, "B/fitrun --transport tcp --bind-to none -n 2 B/fitbench solve -csv -policy caller -pace 540000 -sizes 8,64K,256K,1M,16M"},
 		{"solve-4", "mpich", s, "mpirun.mpich -bind-to none -np 4 P/mpich/mpibench solve -peer mpich -transport tcp -policy none -pace 540000 -sizes 8,64K,1M"},
-		{"solve-raw", "raw-thread-block", quick, "P/raw_solve solve -policy block -pace 540000 -sizes 8,64K,1M -iterations 5 -warmup 2"},
+		{"solve-raw", "raw-thread-block", quick, "P/raw_solve solve -policy block -pace 540000 -iterations 5 -warmup 2 -sizes 8,64K,1M"},
 		{"solve-raw-1G", "raw-thread-spin", s, "N raw P/raw_solve solve -policy spin -pace 540000 -sizes 8,64K -iterations 200"},
 		{"matmul-1", "app-mt", s, "B/fitrun --transport tcp --bind-to none -n 2 B/matmul " + matmulArgs},
 		{"matmul-mixed-2", "matmul-mixed", s, "B/fitrun --transport tcp --bind-to none -n 3 sh -c " +

@@ -21,7 +21,7 @@
 // ranks. This is the default where the cores are divided without remainder and no cgroup limits
 // them; with more ranks than cores nothing is bound. --report-bindings says what was done. Without
 // --bind-to a worker that has no core to itself may run on any core of the job on its host, though
-// its process is bound: it takes one that is idle.
+// its process is bound: where one is idle the kernel wakes it there.
 //
 // # Shared memory
 //

@@ -73,7 +73,7 @@ only; the others stand before the first):
                         ranks that are threads of one process (default 1); the last process may have fewer. The
                         program must run its ranks by mpi.Main; they share its global variables
   --bind-to WHAT        core (a process runs on the cores of its ranks only) or none; by default core if the cores are
-                        divided without remainder, else none
+                        divided without remainder, but for workers where cores are few; else none
   --report-bindings     say which process is bound to which cores
   --progress POLICY     what moves messages: worker (a thread per rank), assist (the worker, and callers that wait),
                         caller (no worker: messages move only inside calls)

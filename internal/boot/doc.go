@@ -116,14 +116,14 @@
 //
 // In welcome, "process" counts the processes of this host, "process_ranks" the ranks of this one,
 // whose local ranks are consecutive, and "bound" lists the processors that the process is bound to,
-// if it is. On those in "roam" its threads may run that only move messages, nil if it says nothing.
-// "app" is which of the job's programs the rank runs. "ft" says that the job goes on
-// without a rank that dies, and "attempt" how often it was started before. "near", which only rank
-// 0 sends, lists the ranks of this host. "net" is there if there is something to say of ranks on
-// other hosts: where to listen, and by which gateways, of which there are at most 64, the ranks of
-// other domains are reached. A rank that was given a bell may ask for that of another rank of its
-// host, by its local rank, and the launcher answers each bell with one. Of a job that was spawned
-// "kin", "kin_first" and "root" are its Kin.
+// if it is. On those in "roam", if there are any, its threads may run that only move messages.
+// "app" is which of the job's programs the rank runs. "ft" says that the job goes on without a rank
+// that dies, and "attempt" how often it was started before. "near", which only rank 0 sends, lists
+// the ranks of this host. "net" is there if there is something to say of ranks on other hosts:
+// where to listen, and by which gateways, of which there are at most 64, the ranks of other domains
+// are reached. A rank that was given a bell may ask for that of another rank of its host, by its
+// local rank, and the launcher answers each bell with one. Of a job that was spawned "kin",
+// "kin_first" and "root" are its Kin.
 //
 // A rank that has heard nothing of another for too long says so by suspect. It says by a suspect
 // without a text that the other is heard again. The launcher looks at the other's process, and ends

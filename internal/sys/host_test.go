@@ -84,8 +84,6 @@ func TestSetThreadSlice(t *testing.T) {
 	})
 }
 
-// TestHurryThread: it is relative to the process, wherever the thread itself was, and asking again
-// changes nothing.
 // TestSetThreadModest: the thread is scheduled as one that computes for long, with the nice value
 // and the slice that it had, and then as before. Any thread may say so.
 func TestSetThreadModest(t *testing.T) {
@@ -166,6 +164,8 @@ func TestThreadDelay(t *testing.T) {
 	}
 }
 
+// TestHurryThread: it is relative to the process, wherever the thread itself was, and asking again
+// changes nothing.
 func TestHurryThread(t *testing.T) {
 	process := processNice()
 	onThread(func() {
