@@ -58,8 +58,7 @@ func TestFetchBound(t *testing.T) {
 		t.Run(x.name, func(t *testing.T) {
 			es := job(t, 2, Assist, func(c *Config) { c.Copy, c.Spin = CopyRead, x.spin })
 			es[0].laneTo(1).most = bound // nothing is sent yet
-			answer := make([]byte, x.awaits)
-			back := &MSO{Kind: KindRecv, Peer: 1, Tag: 5, Buf: answer}
+			back := &MSO{Kind: KindRecv, Peer: 1, Tag: 5, Buf: make([]byte, x.awaits)}
 			if x.awaits > 0 {
 				es[0].Post(back, Computes)
 			}
@@ -81,8 +80,10 @@ func TestFetchBound(t *testing.T) {
 				t.Errorf("%d bytes were fetched, want %d", got, x.fetched)
 			}
 			if x.awaits > 0 {
-				es[1].Post(&MSO{Kind: KindSend, Peer: 0, Tag: 5, Buf: answer}, Computes)
+				late := &MSO{Kind: KindSend, Peer: 0, Tag: 5, Buf: make([]byte, x.awaits)}
+				es[1].Post(late, Computes)
 				es[0].Wait(back)
+				es[1].Wait(late)
 			}
 		})
 	}
