@@ -43,7 +43,7 @@ type Client struct {
 	early   int                  // frames that came before to was known, but for that of the loss; guarded by mu
 	over    bool                 // done is closed; guarded by mu
 	flows   map[streamID]*inflow // guarded by mu
-	counted map[int]bool         // ranks that are gone, nil until a census is complete; guarded by mu
+	counted map[int]crew.Leaving // ranks that do not stay, nil until a census is complete; guarded by mu
 	asked   bool                 // for a census; guarded by mu
 	stdin   *os.File             // that is being read, or nil; guarded by mu
 	looks   looks                // at its clock
@@ -158,7 +158,7 @@ func (c *Client) Continue() { c.send(kindContinue, nil) }
 // Examine asks the host to look at a process; Leader.Examined says what was found.
 func (c *Client) Examine(proc int) { c.send(kindExamine, procOnly{proc}) }
 
-// Census asks the host which of its ranks are gone; Leader.Counted says that IsGone knows.
+// Census asks the host which of its ranks leave; Leader.Counted says that LeavingOf knows.
 func (c *Client) Census() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -168,12 +168,14 @@ func (c *Client) Census() {
 	}
 }
 
-// IsGone reports whether a rank has left the job or is on its way out, or may be, as long as a
-// census is not complete.
-func (c *Client) IsGone(rank int) bool {
+// LeavingOf says whether a rank leaves the job. As long as a census is not complete it may hang up.
+func (c *Client) LeavingOf(rank int) crew.Leaving {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.asked && (c.counted == nil && !c.over || c.counted[rank])
+	if c.asked && c.counted == nil && !c.over {
+		return crew.HangsUp
+	}
+	return c.counted[rank]
 }
 
 // Finish makes the host end what processes have left behind. To be called when all have exited, or
@@ -276,7 +278,7 @@ func (c *Client) report(to Leader, f frame) error {
 		})
 	case kindGone:
 		return handleAs(f, func(g gone) error {
-			c.count(g.Ranks)
+			c.count(g)
 			to.Counted()
 			return nil
 		})
@@ -365,11 +367,14 @@ func (c *Client) takeCredit(cr credit) error {
 }
 
 // count takes the answer to a census.
-func (c *Client) count(ranks []int) {
+func (c *Client) count(g gone) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.counted = make(map[int]bool)
-	for _, r := range ranks {
-		c.counted[r] = true
+	c.counted = make(map[int]crew.Leaving, len(g.Ranks))
+	for _, r := range g.Ranks {
+		c.counted[r] = crew.HangsUp
+	}
+	for _, r := range g.Exits {
+		c.counted[r] = crew.Exits
 	}
 }

@@ -105,22 +105,25 @@ func TestClientRefuses(t *testing.T) {
 	}
 }
 
-// Until a census is complete, every rank may be gone; without one, none is.
+// Until a census is complete, every rank may hang up; without one, all stay.
 func TestCensus(t *testing.T) {
 	c, h := newTestClient(), new(hearer)
 	c.to = h
-	if c.IsGone(5) {
-		t.Error("nobody has asked")
+	want := func(what string, of4, of5 crew.Leaving) {
+		t.Helper()
+		if a, b := c.LeavingOf(4), c.LeavingOf(5); a != of4 || b != of5 {
+			t.Errorf("%s: %d and %d, want %d and %d", what, a, b, of4, of5)
+		}
 	}
+	want("no census was asked for", crew.Stays, crew.Stays)
 	c.Census()
-	if !c.IsGone(4) || !c.IsGone(5) {
-		t.Error("not known yet")
-	}
-	c.take(pack(kindGone, 1, gone{[]int{5}}))
+	want("not known yet", crew.HangsUp, crew.HangsUp)
+	c.take(pack(kindGone, 1, gone{Ranks: []int{5}}))
 	h.want(t, "the answer", "counted")
-	if c.IsGone(4) || !c.IsGone(5) {
-		t.Error("only rank 5 is gone")
-	}
+	want("rank 5 hung up", crew.Stays, crew.HangsUp)
+	c.take(pack(kindGone, 1, gone{Ranks: []int{4, 5}, Exits: []int{4}}))
+	h.want(t, "the answer", "counted")
+	want("rank 4 exits, too", crew.Exits, crew.HangsUp)
 }
 
 func TestFlows(t *testing.T) {

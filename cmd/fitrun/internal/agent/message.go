@@ -142,7 +142,8 @@ type procExit struct {
 	Exit crew.Exit
 }
 
-type gone struct{ Ranks []int }
+// gone is the ranks that leave, and those of them whose process exits.
+type gone struct{ Ranks, Exits []int }
 
 type procOnly struct{ Proc int }
 

@@ -316,26 +316,6 @@ func (c *Crew) Signal(proc int, sig syscall.Signal) {
 	}
 }
 
-// IsGone reports whether a rank that runs, for all that the leader has heard, has left the job or
-// is on its way out.
-func (c *Crew) IsGone(rank int) bool {
-	p := c.process(c.at[rank].proc)
-	return p != nil && p.isGone(c.at[rank].k)
-}
-
-// Gone is the ranks of which IsGone is true.
-func (c *Crew) Gone() []int {
-	var gone []int
-	for i := range c.plan.Processes {
-		for _, info := range c.plan.Processes[i].Ranks {
-			if c.IsGone(info.Rank) {
-				gone = append(gone, info.Rank)
-			}
-		}
-	}
-	return gone
-}
-
 // Kill ends everything at once.
 func (c *Crew) Kill() {
 	c.StopStarting()

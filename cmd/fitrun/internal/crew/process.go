@@ -215,11 +215,3 @@ func (p *process) signal(sig syscall.Signal) {
 	err := syscall.Kill(-p.pid, sig) // also when exiting: others of its group may not be
 	p.ended = p.ended || err == nil && !own && sig != syscall.SIGUSR1 && sig != syscall.SIGUSR2
 }
-
-// isGone reports whether the i-th rank of the process has left the job or is on its way out, heard
-// of or not.
-func (p *process) isGone(i int) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.reaped || p.linkEnded[i].Load() || sys.IsExiting(p.pid)
-}

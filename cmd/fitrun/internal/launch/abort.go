@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fitmpi/fitmpi/cmd/fitrun/internal/crew"
 	"github.com/fitmpi/fitmpi/internal/boot"
 )
 
@@ -15,7 +16,8 @@ type abortRequest struct {
 	rank  int
 	code  int
 	text  string
-	until time.Time // wait no longer
+	since time.Time // when it was asked for
+	until time.Time // wait no longer, for what is known
 }
 
 // abortAsked is called when rank r wants the job to end. Often the reason is that another rank
@@ -26,7 +28,7 @@ func (s *supervisor) abortAsked(now time.Time, r int, n boot.Notice) {
 	if s.state != jobRunning || s.asked != nil {
 		return
 	}
-	s.asked = &abortRequest{rank: r, code: n.Code, text: n.Text, until: now.Add(suspectWait)}
+	s.asked = &abortRequest{rank: r, code: n.Code, text: n.Text, since: now}
 	s.do.census()
 	s.settleAbort(now)
 }
@@ -37,11 +39,8 @@ func (s *supervisor) settleAbort(now time.Time) {
 	if a == nil || s.state != jobRunning {
 		return
 	}
-	for r := range s.members {
-		// Others of its own process go with it, which says nothing.
-		if s.job.Ranks[r].proc != s.job.Ranks[a.rank].proc && s.members[r].isRunning() && now.Before(a.until) && s.do.isGone(r) {
-			return
-		}
+	if a.until = a.since.Add(s.patience(a)); now.Before(a.until) {
+		return
 	}
 	m := &s.members[a.rank]
 	if m.code = a.code & 0xff; m.code == 0 {
@@ -56,4 +55,23 @@ func (s *supervisor) settleAbort(now time.Time) {
 	m.why = strings.TrimPrefix(text, s.name(a.rank)+" ")
 	s.do.say(text)
 	s.end(now, failGrace, boot.Event{Kind: boot.JobAborted, Rank: a.rank, Message: text, Code: a.code})
+}
+
+// patience is how long an abort waits since it was asked for. The exit of a process that is on its
+// way out comes for certain, but not within a time that is known: all its memory is freed before.
+func (s *supervisor) patience(a *abortRequest) time.Duration {
+	wait := time.Duration(0)
+	for r := range s.members {
+		// Others of its own process go with it, which says nothing.
+		if s.job.Ranks[r].proc == s.job.Ranks[a.rank].proc || !s.members[r].isRunning() {
+			continue
+		}
+		switch s.do.leaving(r) {
+		case crew.Exits:
+			return killGrace
+		case crew.HangsUp:
+			wait = suspectWait
+		}
+	}
+	return wait
 }

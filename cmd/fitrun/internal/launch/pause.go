@@ -84,6 +84,6 @@ func (s *supervisor) paused(d time.Duration) {
 		}
 	}
 	if s.asked != nil {
-		s.asked.until = s.asked.until.Add(d)
+		s.asked.since, s.asked.until = s.asked.since.Add(d), s.asked.until.Add(d)
 	}
 }

@@ -90,9 +90,9 @@ type host interface {
 	Signal(proc int, sig syscall.Signal) // to its process group
 	Pause()                              // stop all processes, and those started from now on
 	Continue()                           // let them go on
-	Census()                             // IsGone will be asked of many ranks
+	Census()                             // LeavingOf will be asked of many ranks
 	Examine(proc int)                    // at a process of which nothing is heard; events has what was found
-	IsGone(rank int) bool                // whether it is leaving, or whether it may be where that is not known yet
+	LeavingOf(rank int) crew.Leaving     // HangsUp where that is not known yet
 	Finish()                             // all processes have exited, or will not
 	Wait()                               // after Finish, until nothing is left
 }
@@ -100,7 +100,7 @@ type host interface {
 // here is the host that this process is on.
 type here struct{ *crew.Crew }
 
-// Census does nothing: IsGone looks.
+// Census does nothing: LeavingOf looks.
 func (here) Census() {}
 
 // Run runs job, all of it on this machine, to its end and returns its exit code. The end of ctx is
@@ -365,8 +365,8 @@ func (x *runner) deal(rank int, c *boot.Cards) {
 	}
 }
 
-func (x *runner) isGone(rank int) bool { return x.hostOf(rank).IsGone(rank) }
-func (x *runner) hostOf(rank int) host { return x.hosts[x.job.Processes[x.job.Ranks[rank].proc].site] }
+func (x *runner) leaving(rank int) crew.Leaving { return x.hostOf(rank).LeavingOf(rank) }
+func (x *runner) hostOf(rank int) host          { return x.hosts[x.job.Processes[x.job.Ranks[rank].proc].site] }
 
 func (x *runner) signal(proc int, sig syscall.Signal) {
 	at := x.job.Processes[proc].site

@@ -22,8 +22,8 @@ const (
 const (
 	failGrace      = 500 * time.Millisecond // between SIGTERM and SIGKILL when the job failed
 	interruptGrace = 5 * time.Second        // the same when the user asked for the end
-	killGrace      = 5 * time.Second        // after SIGKILL, before fitrun gives up on a process that does not die
-	suspectWait    = 400 * time.Millisecond // longer than drainWait; for the exit of a rank that may be the reason for another's abort
+	killGrace      = 5 * time.Second        // after SIGKILL, before fitrun gives up on a process that does not die; or that exits, and may be the reason for another's abort
+	suspectWait    = 400 * time.Millisecond // for the exit of a rank that hung up, and may be the reason for another's abort
 )
 
 // jobState says how a job is doing.
@@ -65,9 +65,9 @@ type hands interface {
 	tell(rank int, ev boot.Event)               // send a running rank an event
 	deal(rank int, c *boot.Cards)               // send a running rank all cards
 	signal(proc int, sig syscall.Signal)        // to its process group, if it runs; crew.Exit.Ended says what came of it
-	census()                                    // isGone will be asked; tick is to be called when more is known of other hosts
+	census()                                    // leaving will be asked; tick is to be called when more is known of other hosts
 	examine(proc int)                           // at a process of which nothing is heard; examined says what was found
-	isGone(rank int) bool                       // whether it is exiting, or closed its link, though we have not heard yet; or may be
+	leaving(rank int) crew.Leaving              // what is known of a rank of whose exit we have not heard
 	stopStarting()                              // processes not started yet are to be reported by notStarted
 	say(text string)                            // show one message of fitrun
 	sayOf(proc int, text string, last []string) // likewise, of a process with its last lines on stderr

@@ -21,6 +21,7 @@ type stage struct {
 	s    *supervisor
 	now  time.Time
 	dead map[int]bool // ranks and processes that have exited, though the supervisor has not heard yet
+	hung map[int]bool // ranks that hung up, or of which their host has not said whether they exit
 	hit  map[int]bool // processes that were signalled when they ran
 	log  []string     // what the hands did
 	last map[int][]string
@@ -32,7 +33,7 @@ func newStage(t *testing.T, ranks int, timeout time.Duration) *stage {
 
 // newStageOf is for processes that hold so many ranks each.
 func newStageOf(t *testing.T, processes []int, timeout time.Duration) *stage {
-	st := &stage{t: t, now: time.Unix(1000, 0), dead: make(map[int]bool), hit: make(map[int]bool), last: make(map[int][]string)}
+	st := &stage{t: t, now: time.Unix(1000, 0), dead: make(map[int]bool), hung: make(map[int]bool), hit: make(map[int]bool), last: make(map[int][]string)}
 	job := &Job{Timeout: timeout}
 	for p, n := range processes {
 		job.Processes = append(job.Processes, Process{Host: "node"})
@@ -75,9 +76,18 @@ func (st *stage) pass(d time.Duration)         { st.now = st.now.Add(d); st.s.ti
 func (st *stage) did(format string, a ...any)  { st.log = append(st.log, fmt.Sprintf(format, a...)) }
 func (st *stage) tell(rank int, ev boot.Event) { st.did("tell %d %v of %d", rank, ev.Kind, ev.Rank) }
 func (st *stage) deal(rank int, _ *boot.Cards) { st.did("deal %d", rank) }
-func (st *stage) isGone(rank int) bool         { return st.dead[rank] }
-func (st *stage) stopStarting()                { st.did("stop starting") }
-func (st *stage) say(text string)              { st.did("say %s", text) }
+func (st *stage) leaving(rank int) crew.Leaving {
+	switch {
+	case st.dead[rank]:
+		return crew.Exits
+	case st.hung[rank]:
+		return crew.HangsUp
+	default:
+		return crew.Stays
+	}
+}
+func (st *stage) stopStarting()   { st.did("stop starting") }
+func (st *stage) say(text string) { st.did("say %s", text) }
 func (st *stage) sayOf(_ int, text string, last []string) {
 	st.did("say %s", utterance{text: text, last: last}.whole())
 }
@@ -293,15 +303,38 @@ func TestAbortAsConsequence(t *testing.T) {
 		st.exit(1, crew.Exit{})
 		st.want("the abort counts", "say rank 0 (pid 100 on node) aborted the job with code 1: lost rank 1")
 	})
-	t.Run("the death is not heard", func(t *testing.T) {
+	for _, x := range []struct {
+		name  string
+		wait  time.Duration
+		leave func(st *stage)
+	}{
+		{"it hung up, and nothing more is heard", suspectWait, func(st *stage) { st.hung[1] = true }},
+		{"it exits, and nothing more is heard", killGrace, func(st *stage) { st.dead[1] = true }},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			st := running(t, 2)
+			x.leave(st)
+			st.notice(0, abort)
+			if want := st.now.Add(x.wait); !st.s.due().Equal(want) {
+				t.Errorf("due at %v, want %v", st.s.due(), want)
+			}
+			st.pass(x.wait - 1)
+			st.wantIdle("waiting for the exit of rank 1")
+			st.pass(1)
+			st.want("the abort counts", "say rank 0 (pid 100 on node) aborted the job with code 1: lost rank 1")
+		})
+	}
+	t.Run("the process exits for long", func(t *testing.T) {
 		st := running(t, 2)
-		st.dead[1] = true
+		st.hung[1] = true
 		st.notice(0, abort)
-		if want := st.now.Add(suspectWait); !st.s.due().Equal(want) {
-			t.Errorf("due at %v, want %v", st.s.due(), want)
-		}
+		st.dead[1] = true // as the kernel says next
 		st.pass(suspectWait)
-		st.want("the abort counts", "say rank 0 (pid 100 on node) aborted the job with code 1: lost rank 1")
+		st.wantIdle("its exit will come")
+		st.exit(1, crew.Exit{Code: 5})
+		st.want("the death counts", "say rank 1 (pid 101 on node) exited with code 5; the job was ended")
+		st.exit(0, crew.Exit{Code: 1})
+		st.wantOver(5)
 	})
 }
 
@@ -433,10 +466,10 @@ func TestHostLostLate(t *testing.T) {
 // An abort waits for what other hosts know of ranks that may have died before it.
 func TestAbortWaitsForCensus(t *testing.T) {
 	st := running(t, 3)
-	st.dead[2] = true // not known yet, so it may be
+	st.hung[2] = true // not known yet, so it may be
 	st.notice(0, boot.Notice{Kind: boot.AbortAsked, Code: 1, Text: "lost rank 1"})
 	st.wantIdle("waiting for the answer")
-	delete(st.dead, 2)
+	delete(st.hung, 2)
 	st.s.tick(st.now)
 	st.want("the abort counts", "say rank 0 (pid 100 on node) aborted the job with code 1: lost rank 1")
 }
