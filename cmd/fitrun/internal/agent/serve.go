@@ -231,7 +231,7 @@ func (a *agent) handleRunning(f frame) error {
 		c.Continue()
 		return nil
 	case kindCensus:
-		a.send(kindGone, gone{c.Leaving(crew.HangsUp), c.Leaving(crew.Exits)})
+		a.send(kindGone, gone{Ranks: c.Gone(crew.HangsUp), Exits: c.Gone(crew.Exits)})
 		return nil
 	default:
 		return fmt.Errorf("frame of kind %d from above", f.kind)

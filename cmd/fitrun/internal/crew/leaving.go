@@ -16,7 +16,7 @@ const (
 	Exits
 )
 
-// LeavingOf says whether a rank leaves.
+// LeavingOf says whether a rank leaves the job.
 func (c *Crew) LeavingOf(rank int) Leaving {
 	p := c.process(c.at[rank].proc)
 	if p == nil {
@@ -25,8 +25,8 @@ func (c *Crew) LeavingOf(rank int) Leaving {
 	return p.leaving(c.at[rank].k)
 }
 
-// Leaving is the ranks that leave, at least as surely as that.
-func (c *Crew) Leaving(least Leaving) []int {
+// Gone is the ranks that leave, at least as surely as least says.
+func (c *Crew) Gone(least Leaving) []int {
 	var ranks []int
 	for i := range c.plan.Processes {
 		for _, info := range c.plan.Processes[i].Ranks {

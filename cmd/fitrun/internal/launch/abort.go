@@ -68,7 +68,7 @@ func (s *supervisor) patience(a *abortRequest) time.Duration {
 		}
 		switch s.do.leaving(r) {
 		case crew.Exits:
-			return killGrace
+			return exitWait
 		case crew.HangsUp:
 			wait = suspectWait
 		}

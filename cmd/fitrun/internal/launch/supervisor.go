@@ -22,7 +22,8 @@ const (
 const (
 	failGrace      = 500 * time.Millisecond // between SIGTERM and SIGKILL when the job failed
 	interruptGrace = 5 * time.Second        // the same when the user asked for the end
-	killGrace      = 5 * time.Second        // after SIGKILL, before fitrun gives up on a process that does not die; or that exits, and may be the reason for another's abort
+	killGrace      = 5 * time.Second        // after SIGKILL, before fitrun gives up on a process that does not die
+	exitWait       = 5 * time.Second        // for the end of a process that exits, and may be the reason for another's abort
 	suspectWait    = 400 * time.Millisecond // for the exit of a rank that hung up, and may be the reason for another's abort
 )
 

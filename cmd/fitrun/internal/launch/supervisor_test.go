@@ -309,7 +309,7 @@ func TestAbortAsConsequence(t *testing.T) {
 		leave func(st *stage)
 	}{
 		{"it hung up, and nothing more is heard", suspectWait, func(st *stage) { st.hung[1] = true }},
-		{"it exits, and nothing more is heard", killGrace, func(st *stage) { st.dead[1] = true }},
+		{"it exits, and nothing more is heard", exitWait, func(st *stage) { st.dead[1] = true }},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			st := running(t, 2)
