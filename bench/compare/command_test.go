@@ -47,10 +47,10 @@ func TestCommand(t *testing.T) {
 		{"rate-memory", "openmpi-shm", s, "mpirun.openmpi --allow-run-as-root --oversubscribe --mca pml ob1 --mca btl vader,self --bind-to none -np 2 " +
 			"P/openmpi/mpibench rate -peer openmpi -transport shm -policy none"},
 		{"rate-memory", "mpich-shm", s, "mpirun.mpich -bind-to none -np 2 P/mpich/mpibench rate -peer mpich -transport shm -policy none"},
-		{"solve", "caller", s, "B/fitrun --transport tcp --bind-to none -n 2 B/fitbench solve -csv -policy caller -pace 540000 -sizes 8,64K,256K,1M,16M"},
-		{"solve-4", "mpich", s, "mpirun.mpich -bind-to none -np 4 P/mpich/mpibench solve -peer mpich -transport tcp -policy none -pace 540000 -sizes 8,64K,1M"},
-		{"solve-raw", "raw-thread-block", quick, "P/raw_solve solve -policy block -pace 540000 -iterations 5 -warmup 2 -sizes 8,64K,1M"},
-		{"solve-raw-1G", "raw-thread-spin", s, "N raw P/raw_solve solve -policy spin -pace 540000 -sizes 8,64K -iterations 200"},
+		{"solve-64K", "caller", s, "B/fitrun --transport tcp --bind-to none -n 2 B/fitbench solve -csv -policy caller -pace 540000 -sizes 64K"},
+		{"solve-4-8", "mpich", s, "mpirun.mpich -bind-to none -np 4 P/mpich/mpibench solve -peer mpich -transport tcp -policy none -pace 540000 -sizes 8"},
+		{"solve-raw-1M", "raw-thread-block", quick, "P/raw_solve solve -policy block -pace 540000 -sizes 1M -iterations 5 -warmup 2"},
+		{"solve-1G-8", "raw-thread-spin", s, "N raw P/raw_solve solve -policy spin -pace 540000 -sizes 8 -iterations 1000"},
 		{"matmul-1", "app-mt", s, "B/fitrun --transport tcp --bind-to none -n 2 B/matmul " + matmulArgs},
 		{"matmul-mixed-2", "matmul-mixed", s, "B/fitrun --transport tcp --bind-to none -n 3 sh -c " +
 			strings.ReplaceAll(mixedScript, "{bin}", "B") + " mixed " + mixedArgs},
@@ -101,6 +101,18 @@ func TestSchedule(t *testing.T) {
 	}
 }
 
+// Contenders take turns at each size of the time to solution.
+func TestSolveInTurns(t *testing.T) {
+	for _, e := range solveExperiments() {
+		for _, quick := range []bool{false, true} {
+			args := e.arguments(quick)
+			if i := slices.Index(args, "-sizes"); i < 0 || strings.Contains(args[i+1], ",") {
+				t.Errorf("%s (quick %v): arguments %q, want one size", e.name, quick, args)
+			}
+		}
+	}
+}
+
 // The default run is promised to take 40 minutes. It has no programs of -suites.
 func TestDefaultRunIsShort(t *testing.T) {
 	runs := schedule(withoutSuites(chosen(&options{}), &options{}, io.Discard), byName(contenders()), 5)
@@ -114,7 +126,7 @@ func TestNeedsPace(t *testing.T) {
 	for _, tt := range []struct {
 		args string
 		want bool
-	}{{"", true}, {"-only match", false}, {"-only ^solve$", true}, {"-quick -only solve", true}} {
+	}{{"", true}, {"-only match", false}, {"-only ^solve-8$", true}, {"-quick -only solve", true}} {
 		opt, err := parseOptions(strings.Fields(tt.args), nil)
 		if err != nil {
 			t.Fatal(err)

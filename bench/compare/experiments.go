@@ -100,25 +100,40 @@ func experiments() []*experiment {
 
 // solveExperiments are of the time to solution.
 func solveExperiments() []*experiment {
-	const (
-		pace  = "-pace {pace}"
-		few   = pace + " -iterations 5 -warmup 2"
-		five  = pace + " -sizes 8,64K,256K,1M,16M" // 16K and 4M say little that their neighbours do not
-		short = pace + " -sizes 8,64K -iterations 200"
-		long  = pace + " -sizes 1M,4M -iterations 8"
-	)
-	list := []*experiment{
-		{name: "solve", contenders: everyTCP, args: five, repeats: 2, seconds: 12},
-		{name: "solve-raw", contenders: rawSolve, args: five, repeats: 1, seconds: 12},
-		{name: "solve-4", ranks: 4, contenders: singleTCP, args: pace + " -sizes 8,64K,1M", repeats: 2, seconds: 12},
-		{name: "solve-memory", contenders: everyMem, args: five, repeats: 3, seconds: 10.5},
-		{name: "solve-1G", network: link1G, contenders: singleTCP, args: short, quick: few + " -sizes 8,64K", repeats: 2, seconds: 4},
-		{name: "solve-1G-long", network: link1G, contenders: singleTCP, args: long, quick: few + " -sizes 1M", repeats: 2, seconds: 11},
-		{name: "solve-raw-1G", network: link1G, contenders: rawSolve, args: short, quick: few + " -sizes 8,64K", repeats: 1, seconds: 4},
-		{name: "solve-raw-1G-long", network: link1G, contenders: rawSolve, args: long, quick: few + " -sizes 1M", repeats: 1, seconds: 11},
-	}
-	for _, e := range list {
-		e.test, e.quick, e.timeout = "solve", cmp.Or(e.quick, few+" -sizes 8,64K,1M"), 3*time.Minute
+	return slices.Concat(
+		inTurns(experiment{name: "solve", contenders: everyTCP},
+			// 16K and 4M say little that their neighbours do not.
+			turn{"8", "", 5, 0.6}, turn{"64K", "", 3, 1.7}, turn{"256K", "", 3, 2.4}, turn{"1M", "", 3, 2.8}, turn{"16M", "", 2, 4.7}),
+		inTurns(experiment{name: "solve-raw", contenders: rawSolve},
+			turn{"8", "", 1, 0.6}, turn{"64K", "", 1, 1.7}, turn{"256K", "", 1, 2.4}, turn{"1M", "", 1, 2.8}, turn{"16M", "", 1, 4.7}),
+		inTurns(experiment{name: "solve-4", contenders: singleTCP, ranks: 4},
+			turn{"8", "", 3, 1.7}, turn{"64K", "", 2, 4}, turn{"1M", "", 2, 5.4}),
+		inTurns(experiment{name: "solve-memory", contenders: everyMem},
+			turn{"8", "", 5, 0.5}, turn{"64K", "", 3, 1.5}, turn{"256K", "", 3, 2.1}, turn{"1M", "", 3, 2.4}, turn{"16M", "", 2, 4}),
+		inTurns(experiment{name: "solve-1G", contenders: slices.Concat(singleTCP, rawSolve), network: link1G},
+			turn{"8", " -iterations 1000", 5, 0.4}, turn{"64K", " -iterations 200", 3, 0.6},
+			turn{"1M", " -iterations 20", 3, 0.8}, turn{"4M", " -iterations 8", 2, 2}))
+}
+
+// turn is one size of messages at which contenders take turns.
+type turn struct {
+	size, more string // more arguments
+	repeats    int    // more for what is over soon, and differs most from run to run
+	seconds    float64
+}
+
+// inTurns are experiments like one of the time to solution, one for each size: so the quick and the
+// slow minutes of a machine do not fall on one contender at all sizes.
+func inTurns(like experiment, turns ...turn) []*experiment {
+	var list []*experiment
+	for _, t := range turns {
+		e := like
+		e.name, e.test, e.timeout = like.name+"-"+t.size, "solve", time.Minute
+		e.args = "-pace {pace} -sizes " + t.size
+		e.quick = e.args + " -iterations 5 -warmup 2"
+		e.args += t.more
+		e.repeats, e.seconds = t.repeats, t.seconds
+		list = append(list, &e)
 	}
 	return list
 }
