@@ -100,6 +100,7 @@ func TestLimit(t *testing.T) {
 		{"mpich-async", experiment{seconds: 2}, false, 20 * time.Second},
 		{"mpich-async", experiment{seconds: 11}, false, time.Minute},
 		{"assist", experiment{timeout: time.Hour}, false, time.Hour},
+		{"mpich-async", experiment{seconds: 2, timeout: time.Hour}, false, time.Hour},
 	} {
 		if got := (run{contender: all[tt.contender], experiment: &tt.e}).limit(tt.quick); got != tt.want {
 			t.Errorf("%s, %v s: %v, want %v", tt.contender, tt.e.seconds, got, tt.want)

@@ -49,13 +49,14 @@ func schedule(list []*experiment, all map[string]*contender, repeats int) []run 
 	return runs
 }
 
-// hangLimit is how long a run may take that is short, or whose contender is known to hang.
+// hangLimit is how long a run may take that is short, or whose contender is known to hang, unless the
+// experiment says how long.
 const hangLimit = 20 * time.Second
 
 // limit is how long r may take.
 func (r run) limit(quick bool) time.Duration {
 	e := r.experiment
-	if quick || r.contender.mayHang && e.seconds < hangLimit.Seconds()/2 {
+	if quick || r.contender.mayHang && e.timeout == 0 && e.seconds < hangLimit.Seconds()/2 {
 		return hangLimit
 	}
 	return cmp.Or(e.timeout, time.Minute)
