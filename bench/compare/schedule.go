@@ -49,8 +49,8 @@ func schedule(list []*experiment, all map[string]*contender, repeats int) []run 
 	return runs
 }
 
-// hangLimit is how long a run may take that is short, or whose contender is known to hang, unless the
-// experiment says how long.
+// hangLimit is how long a run may take that is short, or whose contender is known to hang, unless
+// the experiment says how long.
 const hangLimit = 20 * time.Second
 
 // limit is how long r may take.
