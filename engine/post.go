@@ -145,7 +145,7 @@ func (e *Engine) unlockPosted(next manner, m *MSO) {
 	}
 	switch e.cfg.Progress {
 	case Worker:
-		e.kick(out || jobs)
+		e.handOver(out || jobs)
 	case Assist:
 		e.postedAssist(out, jobs, next, nth)
 	case Caller:

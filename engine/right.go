@@ -174,5 +174,22 @@ func (e *Engine) summon() {
 // or to run.
 func (e *Engine) kick(output bool) { e.perform(e.right.Kick(output)) }
 
+// handOver is kick by a caller that leaves what it has posted to the worker (policy worker). One
+// that sleeps is woken, and takes the core from a caller that computes. But one that polls for a
+// caller that waits yields to it, on the same core perhaps. Then there is nothing to wake, and that
+// caller would compute until its time slice ends, some milliseconds, before anything is sent.
+func (e *Engine) handOver(output bool) {
+	x := e.right.Kick(output)
+	e.perform(x)
+	if e.givesWay(output, x) {
+		sys.Yield()
+	}
+}
+
+// givesWay reports whether a caller whose kick had effect x offers its core to the worker.
+func (e *Engine) givesWay(output bool, x progress.Effect) bool {
+	return output && e.cfg.Moderation > 0 && x&progress.WakeWorker == 0
+}
+
 // rouse wakes the goroutine that makes progress, whatever it sleeps in.
 func (e *Engine) rouse() { e.perform(e.right.Do(progress.State.Rouse)) }
