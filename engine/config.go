@@ -77,7 +77,8 @@ type Config struct {
 	Workers int
 	// Moderation is for how long the worker rests, at most 4 ms, where no core is idle for it
 	// (assist; see rest.go). What arrives meanwhile waits for its next look, or for a call. 0: a
-	// core is the worker's own, and it hears everything at once.
+	// core is the worker's own, and it hears everything at once. Under worker it says no more than
+	// whether there is such a core.
 	Moderation time.Duration
 	// WorkerCPUs are processors on which the worker may run where Moderation is set, though the
 	// process may be bound to fewer; nil: those of the process.

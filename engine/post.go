@@ -145,7 +145,7 @@ func (e *Engine) unlockPosted(next manner, m *MSO) {
 	}
 	switch e.cfg.Progress {
 	case Worker:
-		e.handOver(out || jobs)
+		e.handOver(out || jobs, next)
 	case Assist:
 		e.postedAssist(out, jobs, next, nth)
 	case Caller:

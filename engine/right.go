@@ -178,17 +178,18 @@ func (e *Engine) kick(output bool) { e.perform(e.right.Kick(output)) }
 // that sleeps is woken, and takes the core from a caller that computes. But one that polls for a
 // caller that waits yields to it, on the same core perhaps. Then there is nothing to wake, and that
 // caller would compute until its time slice ends, some milliseconds, before anything is sent.
-func (e *Engine) handOver(output bool) {
+func (e *Engine) handOver(output bool, next manner) {
 	x := e.right.Kick(output)
 	e.perform(x)
-	if e.givesWay(output, x) {
-		sys.Yield()
+	if output && e.givesWay(next, x) {
+		e.yield()
 	}
 }
 
-// givesWay reports whether a caller whose kick had effect x offers its core to the worker.
-func (e *Engine) givesWay(output bool, x progress.Effect) bool {
-	return output && e.cfg.Moderation > 0 && x&progress.WakeWorker == 0
+// givesWay reports whether a caller whose kick had effect x offers its core to the worker: one that
+// computes next does.
+func (e *Engine) givesWay(next manner, x progress.Effect) bool {
+	return e.cfg.Moderation > 0 && (next == leaves || next == done) && x&progress.WakeWorker == 0
 }
 
 // rouse wakes the goroutine that makes progress, whatever it sleeps in.

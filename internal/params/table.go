@@ -7,7 +7,7 @@ var all = []Variable{
 	{Name: "FITMPI_SPIN", Group: Progress, Kind: Duration, Wanted: "a duration: 200us; 0s does not poll", Default: "200us if every rank has a core; else it polls and yields for 200us, then dozes for 2ms", Auto: true, Reader: Rank,
 		Text: "how long a blocked caller polls before it sleeps"},
 	{Name: "FITMPI_MODERATION", Group: Progress, Kind: Duration, Wanted: "a duration: 4ms; 0s hears every arrival at once", Default: "4ms if the host has less than two cores for each of its ranks; else 0s", Auto: true, Reader: Rank,
-		Text: "under `assist`: how long the worker leaves what arrives alone, at most 4ms, if no core was idle when it last looked: a tenth of it while long messages are on their way between hosts, and not at all while another rank may wait for this one ([why](decisions/0085-the-kernel-knows-which-core-is-idle.md))"},
+		Text: "under `assist`: how long the worker leaves what arrives alone, at most 4ms, if no core was idle when it last looked: a tenth of it while long messages are on their way between hosts, and not at all while another rank may wait for this one ([why](decisions/0085-the-kernel-knows-which-core-is-idle.md)); under `worker`: unless 0s, nonblocking calls offer it their core ([why](decisions/0088-a-caller-that-hands-over-gives-its-core-away.md))"},
 	{Name: "FITMPI_WORKERS", Group: Progress, Kind: Number, Default: "1", Reader: Rank,
 		Text: "for experiments: how many threads of a rank, up to 64, move long messages of several TCP connections at the same time; each wants a P, so give GOMAXPROCS one more for each ([what it brings](decisions/0078-a-rank-has-one-worker.md))"},
 
